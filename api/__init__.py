@@ -1,0 +1,1 @@
+"""racedart: find data races in CUDA kernels, with or without a GPU."""

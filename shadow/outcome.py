@@ -1,0 +1,41 @@
+"""What a check of one launch asks for and what it gives: Options and Outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+from racedart.finding.model import Finding, Json, Reason
+
+Mode = Literal["exact", "hirace"]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a launch is checked.
+
+    mode: "exact" (the derived table) or "hirace" (the published table and its conventions).
+    seed: of the order in which threads run; equal seeds give equal runs. schedules: how many orders are
+    tried (seed, seed + 1, ...). timeout: seconds for the launch, None for no limit. memory: bytes that the
+    engine may take for the device memory, its shadow and its snapshot.
+    """
+
+    mode: Mode = "exact"
+    seed: int = 0
+    schedules: int = 1
+    timeout: float | None = None
+    memory: int = 8 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of checking one launch; the launch's buffers hold what the kernel wrote.
+
+    reasons: why the check is incomplete; empty when it is complete. statistics: counts by name.
+    """
+
+    findings: tuple[Finding, ...]
+    reasons: tuple[Reason, ...]
+    statistics: Mapping[str, Json] = field(default_factory=lambda: MappingProxyType({}))
