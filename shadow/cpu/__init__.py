@@ -1,0 +1,1 @@
+"""The CPU engine: PTX -> LLVM IR -> native code, run by a scheduler with the checker in front of memory."""

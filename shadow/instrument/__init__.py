@@ -1,0 +1,1 @@
+"""Which instruction is which event: the plan that every engine realises."""

@@ -1,0 +1,301 @@
+"""Check one launch on the CPU engine: run, replay with a log of the racing words, explain.
+
+The launch runs once for its results, which are the user's, and for its alarms. Alarms name words; the
+launch is then replayed from its inputs with a log of these words, and every unordered conflicting pair in
+the log is a race. An alarm that the complete log refutes (a wrapped counter, a pair of volatile accesses,
+atomics of two widths, a barrier that exited threads missed) is dropped; one that could not be examined
+makes the check incomplete, never clean.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from racedart.finding.errors import UsageError
+from racedart.finding.model import Finding, Json, Location, Reason
+from racedart.shadow import word
+from racedart.shadow.cpu import engine
+from racedart.shadow.cpu.device import Device
+from racedart.shadow.cpu.layout import ARENA, SHARED_WINDOW, WINDOW, Fault, FaultKind, Log, Race
+from racedart.shadow.cpu.program import Program, load_program
+from racedart.shadow.explain.faults import Faulty, fault_findings, fault_reasons
+from racedart.shadow.explain.pairs import racing_pairs
+from racedart.shadow.explain.places import location_of
+from racedart.shadow.explain.races import Named, RaceCollector
+from racedart.shadow.explain.trace import Trace
+from racedart.shadow.explain.values import element_text
+from racedart.shadow.launch import Launch
+from racedart.shadow.outcome import Options, Outcome
+from racedart.shadow.ptx.printer import print_instruction
+
+WORDS_OF_A_KIND = 16
+"""Racing words that are examined first, for each kind of alarm (site, state before, access)."""
+WORDS = 4096
+LOG_ROWS = 1 << 20
+
+
+def check_launch(launch: Launch, options: Options) -> Outcome:
+    """Check a launch; its buffers hold what the kernel wrote in the first schedule.
+
+    Raises InputError for PTX that cannot be read and UsageError for a launch that does not fit it.
+    """
+    program = load_program(launch.kernel.ptx, launch.kernel.entry, options.mode)
+    _require_fit(program, launch)
+    needed = 2 * Device.bytes_needed(program, launch)
+    if needed > options.memory:
+        text = f"the launch needs {needed:,} bytes of host memory with its shadow and a replay, the limit is {options.memory:,}"
+        return Outcome((), (Reason("budget", text),))
+    deadline = _deadline(options.timeout)
+    check = _Check(program, launch, options, deadline)
+    for k in range(options.schedules):
+        if not check.schedule(options.seed + k, first=k == 0):
+            break
+    return check.outcome()
+
+
+def _require_fit(program: Program, launch: Launch) -> None:
+    blocks = int(np.prod([int(n) for n in launch.grid]))
+    if blocks > word.MAX_BLOCKS:
+        raise UsageError(
+            f"the grid {launch.grid} has {blocks:,} blocks; at most {word.MAX_BLOCKS:,} can be told apart in one "
+            "launch: check a smaller grid"
+        )
+
+
+def _deadline(timeout: float | None) -> Callable[[], float | None]:
+    if timeout is None:
+        return lambda: None
+    end = time.monotonic() + timeout
+    return lambda: end - time.monotonic()
+
+
+class _Check:
+    """The state of one check over its schedules."""
+
+    def __init__(
+        self, program: Program, launch: Launch, options: Options, deadline: Callable[[], float | None]
+    ) -> None:
+        self.program = program
+        self.launch = launch
+        self.options = options
+        self.deadline = deadline
+        self.first_device = Device(program, launch)
+        self.collector = RaceCollector(program.module, program.plan, launch, self.name_of)
+        self.faults: list[Faulty] = []
+        self.reasons: dict[str, Reason] = {}
+        self.alarms = 0
+        self.refuted = 0
+
+    def schedule(self, seed: int, *, first: bool) -> bool:
+        """Run one schedule; False when no further one makes sense."""
+        device = self.first_device if first else Device(self.program, self.launch)
+        raw = engine.run(self.program, self.launch, device, seed=seed, deadline=self.deadline)
+        faults = self._faults(raw, device)
+        self.faults += faults
+        if raw.race_count:
+            self.alarms += raw.race_count
+            self._explain(raw, seed)
+        if raw.status == 1:
+            self._reason(
+                "timeout", f"the time limit of {self.options.timeout:g} s was reached before the launch ended"
+            )
+        if raw.status == 3 and raw.unstarted:
+            text = (
+                f"all resident blocks wait while {raw.unstarted:,} blocks of the grid have not started; "
+                "a GPU with fewer multiprocessors would hang as well"
+            )
+            self._reason("residency", text)
+            self.faults = [f for f in self.faults if f.kind != "livelock"]
+        return raw.status == 0
+
+    def outcome(self) -> Outcome:
+        """Everything found, with the buffers written back."""
+        self.first_device.write_back()
+        program, launch = self.program, self.launch
+        races = self.collector.findings()
+        unordered = self._unmodelled_order()
+        if races and unordered:
+            for reason in unordered:
+                lines = sorted({f"{f.related[0].line}/{f.location.line}" for f in races})
+                text = f"{reason.message}; it may order the accesses of the lines {', '.join(lines)}"
+                self.reasons.setdefault(text, Reason(reason.kind, text, reason.location, reason.instruction))
+            races = []
+        findings = races + fault_findings(self.faults, program.module, program.plan, launch, self.name_of)
+        unmodelled = dict(program.translation.unmodelled)
+        reasons = list(self.reasons.values())
+        for item in fault_reasons(self.faults, program.module, program.plan, launch, unmodelled):
+            if item not in reasons:
+                reasons.append(item)
+        statistics: dict[str, Json] = {
+            "threads": int(np.prod(launch.block)) * int(np.prod([int(n) for n in launch.grid])),
+            "checked_sites": len(program.plan.access),
+            "alarms": self.alarms,
+            "refuted": self.refuted,
+            "schedules": self.options.schedules,
+        }
+        return Outcome(tuple(findings), tuple(reasons), statistics)
+
+    def name_of(self, shared: bool, offset: int, size: int) -> Named:
+        """Variable, element and space of a byte of the arena or of shared memory."""
+        kernel = self.launch.kernel
+        if shared:
+            symbol, start = "", 0
+            for name, at in self.program.shared_offsets.items():
+                if start <= at <= offset:
+                    symbol, start = name, at
+            variable = (
+                kernel.shared_names.get(symbol) or symbol or kernel.shared_names.get("") or "shared memory"
+            )
+            return Named(variable, element_text(variable, offset - start, None, size), "shared")
+        item = self.first_device.find(offset)
+        if item is None:
+            return Named("", f"device memory at {offset + ARENA:#x}", "global")
+        variable = item.name if item.buffer >= 0 else kernel.global_names.get(item.name, item.name)
+        array = self.launch.buffers[item.buffer].array if item.buffer >= 0 else None
+        return Named(variable, element_text(variable, offset - item.offset, array, size), "global")
+
+    # Explaining
+
+    def _explain(self, raw: engine.RawResult, seed: int) -> None:
+        order = _by_importance(raw.races)
+        examined = min(len(order), WORDS)
+        rows = LOG_ROWS
+        while True:
+            chosen = raw.races[order[:examined]]
+            watch = _watch(chosen, rows)
+            device = Device(self.program, self.launch)
+            replay = engine.run(
+                self.program, self.launch, device, seed=seed, deadline=self.deadline, watch=watch
+            )
+            if replay.log_count <= rows or examined <= WORDS_OF_A_KIND:
+                break
+            # Hot words: look at fewer of them, so that each log is whole.
+            examined = max(examined // 8, WORDS_OF_A_KIND)
+        complete = replay.log_count <= rows and replay.status == raw.status
+        trace = _trace(replay, int(np.prod(self.launch.block)), complete)
+        device_word = _final_word(device)
+        confirmed: set[int] = set()
+        refuted = 0
+        for rows_of_word in trace.words():
+            pairs = list(racing_pairs(trace, rows_of_word, self.program.plan.events))
+            confirmed |= self.collector.add(trace, pairs, device_word)
+            refuted += not pairs
+        self.refuted += refuted
+        if raw.race_count > len(raw.races) and refuted:
+            self._reason("budget", f"{raw.race_count - len(raw.races):,} alarms were not examined")
+        self._judge_rest(raw.races[order[examined:]] if complete else raw.races, confirmed)
+
+    def _judge_rest(self, unexamined: engine.Words, confirmed: set[int]) -> None:
+        """Alarms at words whose log was not seen, of sites of which no pair was found elsewhere."""
+        sites: dict[int, int] = {}
+        for race in unexamined:
+            site = int(race[Race.SITE])
+            if site not in confirmed:
+                sites[site] = sites.get(site, 0) + 1
+        for site, count in sites.items():
+            instruction = self.program.plan.instruction(site)
+            self._reason(
+                "unexplained",
+                f"{count} alarms of this access were neither confirmed nor refuted in the replay",
+                location_of(self.program.module, instruction.loc),
+                print_instruction(instruction),
+            )
+
+    def _unmodelled_order(self) -> list[Reason]:
+        """What orders memory in this launch and is not modelled."""
+        module, plan = self.program.module, self.program.plan
+        partial = {f.site for f in self.faults if f.kind in {"partial_barrier", "partial_warp_sync"}}
+        reasons = []
+        for site in sorted({*plan.fences, *partial}):
+            instruction = plan.instruction(site)
+            what = (
+                "a barrier of some threads"
+                if site in partial
+                else "the order that a fence, acquire or release makes"
+            )
+            place = location_of(module, instruction.loc)
+            reasons.append(Reason("fence", f"{what} is not modelled", place, print_instruction(instruction)))
+        return reasons
+
+    def _faults(self, raw: engine.RawResult, device: Device) -> list[Faulty]:
+        merged: dict[tuple[int, int, int], Faulty] = {}
+        for row in raw.faults:
+            kind, site, other = (int(row[f]) for f in (Fault.KIND, Fault.SITE, Fault.OTHER_SITE))
+            address = int(row[Fault.ADDRESS])
+            located: tuple[bool, int] | None = None
+            if 0 <= address - SHARED_WINDOW < WINDOW:
+                located = (True, address - SHARED_WINDOW)
+            elif 0 <= address - ARENA < device.size:
+                located = (False, address - ARENA)
+            elif 0 <= address < WINDOW and kind in {FaultKind.OUT_OF_BOUNDS, FaultKind.MISALIGNED}:
+                event = self.program.plan.events.get(site)
+                located = (True, address) if event is not None and event.space == "shared" else None
+            merged.setdefault(
+                (kind, site, other),
+                Faulty(
+                    FaultKind(kind).name.lower(),
+                    site,
+                    int(row[Fault.THREAD]),
+                    int(row[Fault.BLOCK]),
+                    address,
+                    located,
+                    other,
+                    int(row[Fault.OTHER_THREAD]),
+                ),
+            )
+        return list(merged.values())
+
+    def _reason(self, kind: str, text: str, place: Location | None = None, instruction: str = "") -> None:
+        self.reasons.setdefault(f"{text}{place}", Reason(kind, text, place, instruction))
+
+
+def _by_importance(races: engine.Words) -> engine.Words:
+    """Order of the raw races in which each kind of alarm comes early, a few words of each kind first."""
+    columns = [Race.SITE, Race.OLD, Race.ACCESS, Race.MET, Race.SHARED]
+    kinds = races[:, columns].copy()
+    kinds[:, 1] &= word.STATE_MASK
+    _, group = np.unique(kinds, axis=0, return_inverse=True)
+    group = group.reshape(-1)
+    rank = np.zeros(len(races), np.int64)
+    counts: dict[int, int] = {}
+    for i, g in enumerate(group):
+        rank[i] = counts.get(int(g), 0)
+        counts[int(g)] = int(rank[i]) + 1
+    return np.lexsort((np.arange(len(races)), np.maximum(rank - WORDS_OF_A_KIND + 1, 0)))
+
+
+def _watch(races: engine.Words, rows: int) -> engine.Watch:
+    shared = races[races[:, Race.SHARED] == 1]
+    other = races[races[:, Race.SHARED] == 0]
+    pairs = (
+        np.unique(shared[:, [Race.BLOCK, Race.WORD]], axis=0) if len(shared) else np.zeros((0, 2), np.int64)
+    )
+    return engine.Watch(np.unique(other[:, Race.WORD]), np.ascontiguousarray(pairs), rows)
+
+
+def _trace(raw: engine.RawResult, threads: int, complete: bool) -> Trace:
+    log = raw.log
+    shared = (log[:, Log.WORD] >> 62) & 1
+    return Trace(
+        log[:, Log.WORD] & ~engine.SHARED_FIELD,
+        shared,
+        *(
+            log[:, c].copy()
+            for c in (Log.THREAD, Log.BLOCK, Log.SITE, Log.BARRIERS, Log.SYNCS, Log.BEFORE, Log.PLACE)
+        ),
+        raw.exits,
+        threads,
+        complete,
+    )
+
+
+def _final_word(device: Device) -> Callable[[int], int | None]:
+    def read(offset: int) -> int | None:
+        if not 0 <= offset <= device.size - 8:
+            return None
+        return int(device.arena[offset : offset + 8].view(np.int64)[0])
+
+    return read

@@ -1,0 +1,122 @@
+"""A kernel made ready to run: parsed, planned, translated, compiled, with the layout of its variables."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from racedart.finding.errors import InputError
+from racedart.shadow.cpu import runtime
+from racedart.shadow.cpu.layout import ALIGNMENT, ARENA, GUARD
+from racedart.shadow.cpu.translate import Translation, translate
+from racedart.shadow.instrument.plan import Plan, make_plan
+from racedart.shadow.outcome import Mode
+from racedart.shadow.ptx.inline import inline_calls
+from racedart.shadow.ptx.model import Module, Variable
+from racedart.shadow.ptx.parser import parse_module
+
+BIG_KERNEL = 4000
+"""From this many instructions on, code is compiled with less optimisation, to keep compile time in bounds."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """module_offsets: variable -> byte offset in the arena. shared_offsets: variable -> offset in shared memory.
+
+    static_shared: bytes of the static arrays, at whose aligned end dynamic shared memory begins.
+    local_bytes: local memory of one thread. param_offsets: offset of each parameter, in order.
+    """
+
+    module: Module
+    plan: Plan
+    translation: Translation
+    module_offsets: Mapping[str, int]
+    module_bytes: int
+    shared_offsets: Mapping[str, int]
+    static_shared: int
+    local_bytes: int
+    param_offsets: tuple[int, ...]
+    param_bytes: int
+    engine: Any
+    step: int
+
+
+@functools.lru_cache(maxsize=64)
+def load_program(ptx: str, entry: str, mode: Mode) -> Program:
+    """Compile a kernel of a PTX module.
+
+    Raises InputError when the PTX cannot be read or has no such entry.
+    """
+    module = parse_module(ptx)
+    if entry not in module.kernels:
+        known = ", ".join(sorted(module.kernels)) or "none"
+        raise InputError(f"the PTX has no kernel {entry!r}; its kernels: {known}")
+    function = inline_calls(module, module.kernels[entry])
+    plan = make_plan(function)
+
+    placed = [v for v in module.variables if v.space in {"global", "const"}]
+    module_offsets, module_bytes = _laid_out(placed, start=GUARD, gap=GUARD, least=ALIGNMENT)
+    shared = [v for v in (*module.variables, *function.variables) if v.space == "shared"]
+    static = [v for v in shared if v.size]
+    shared_offsets, static_shared = _laid_out(static)
+    dynamic_start = _aligned(static_shared, max([16, *(v.alignment for v in shared if not v.size)]))
+    shared_offsets |= {v.name: dynamic_start for v in shared if not v.size}
+    local_offsets, local_bytes = _laid_out([v for v in function.variables if v.space == "local"])
+    # Parameters of inlined calls live in the same window, behind the kernel's own.
+    own, own_bytes = _laid_out(list(function.params))
+    call_offsets, param_bytes = _laid_out(
+        [v for v in function.variables if v.space == "param"], start=own_bytes
+    )
+
+    symbols = {name: ARENA + offset for name, offset in module_offsets.items()}
+    symbols |= shared_offsets | local_offsets | own | call_offsets
+    translation = translate(plan, symbols)
+    engine = _compiled(translation.ir, mode, 1 if len(plan.graph.instructions) >= BIG_KERNEL else 2)
+    return Program(
+        module,
+        plan,
+        translation,
+        module_offsets,
+        module_bytes,
+        shared_offsets,
+        dynamic_start if any(not v.size for v in shared) else static_shared,
+        _aligned(local_bytes, 16),
+        tuple(own[v.name] for v in function.params),
+        _aligned(param_bytes, 16),
+        engine,
+        engine.get_function_address("racedart_step"),
+    )
+
+
+def _compiled(ir: str, mode: Mode, level: int) -> Any:
+    declarations = (
+        "declare void @racedart_check(i64, i64, i64, i64, i64, i64)\n"
+        "declare i64 @racedart_locate(i64, i64, i64, i64)\n"
+        "declare i64 @racedart_fault(i64, i64, i64, i64)\n"
+    )
+    module = llvm.parse_assembly(declarations + ir)
+    module.link_in(llvm.parse_assembly(runtime.helpers(mode)))
+    runtime.hide_all_but(module, {"racedart_step"})
+    runtime.optimise(module, level)
+    return runtime.native(module)
+
+
+def _aligned(offset: int, alignment: int) -> int:
+    return -(-offset // alignment) * alignment
+
+
+def _laid_out(
+    variables: list[Variable], start: int = 0, gap: int = 0, least: int = 1
+) -> tuple[dict[str, int], int]:
+    """Offsets of variables placed one behind the other, and the end of the last, gap included."""
+    offsets: dict[str, int] = {}
+    at = start
+    for variable in variables:
+        at = _aligned(at, max(variable.alignment, least))
+        offsets[variable.name] = at
+        at += variable.size + gap
+    return offsets, at

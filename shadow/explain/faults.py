@@ -1,0 +1,168 @@
+"""Faulty accesses and meetings -> findings, and what could not be modelled -> reasons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from racedart.finding.model import Finding, Fix, Level, Location, Reason
+from racedart.shadow.explain.places import location_of
+from racedart.shadow.explain.races import NameOf
+from racedart.shadow.explain.values import coordinates
+from racedart.shadow.instrument.plan import Plan
+from racedart.shadow.launch import Launch
+from racedart.shadow.ptx.model import Module
+from racedart.shadow.ptx.printer import print_instruction
+
+
+@dataclass(frozen=True, slots=True)
+class Faulty:
+    """A fault of a run. kind: the name of a fault kind in lower case; address: (shared, byte offset), or None
+    where it lies in no memory of the launch; raw: the device address. count: how often it was seen."""
+
+    kind: str
+    site: int
+    thread: int
+    block: int
+    raw: int = 0
+    address: tuple[bool, int] | None = None
+    other_site: int = 0
+    other_thread: int = 0
+    count: int = 1
+
+
+def fault_findings(
+    faults: list[Faulty], module: Module, plan: Plan, launch: Launch, name_of: NameOf
+) -> list[Finding]:
+    """A finding for each fault that is one, once per (rule, line, variable)."""
+    found: dict[tuple[str, str, int, str], Finding] = {}
+    for fault in faults:
+        finding = _finding(fault, module, plan, launch, name_of)
+        if finding is not None:
+            variable = str(finding.properties.get("variable", ""))
+            key = (finding.rule, finding.location.file, finding.location.line, variable)
+            found.setdefault(key, finding)
+    return list(found.values())
+
+
+def _finding(fault: Faulty, module: Module, plan: Plan, launch: Launch, name_of: NameOf) -> Finding | None:
+    who = _thread(fault.thread, fault.block, launch)
+    here = location_of(module, plan.instruction(fault.site).loc)
+    base = {"kernel": launch.kernel.name, "instruction": print_instruction(plan.instruction(fault.site))}
+    thread = list(coordinates(fault.thread, launch.block))
+    block = list(coordinates(fault.block, launch.grid))
+    numba = launch.kernel.language == "numba"
+    match fault.kind:
+        case "out_of_bounds" | "misaligned":
+            return _access_finding(
+                fault, plan, here, who, name_of, {**base, "thread": thread, "block": block}
+            )
+        case "divergent_barrier":
+            other = location_of(
+                module,
+                plan.instruction(fault.other_site).loc,
+                f"thread {_xyz(fault.other_thread, launch)} waits here",
+            )
+            text = f"threads of one block wait at different barriers: {who} waits here"
+            fix = f"let all threads of the block reach the same {'cuda.syncthreads()' if numba else '__syncthreads()'}"
+            return Finding(
+                "R201",
+                Level.ERROR,
+                text,
+                here,
+                (other,),
+                Fix(fix),
+                {**base, "thread": thread, "block": block},
+            )
+        case "barrier_deadlock":
+            other = location_of(
+                module,
+                plan.instruction(fault.other_site).loc,
+                f"thread {_xyz(fault.other_thread, launch)} waits here",
+            )
+            text = f"the block can never go on: {who} waits at a barrier that not all threads reach"
+            fix = "move the barrier out of the condition that some threads do not enter"
+            return Finding(
+                "R201",
+                Level.ERROR,
+                text,
+                here,
+                (other,),
+                Fix(fix),
+                {**base, "thread": thread, "block": block},
+            )
+        case "missing_lanes" | "own_lane_missing":
+            own = fault.kind == "own_lane_missing"
+            text = (
+                f"the mask of this warp operation does not name the lane that executes it ({who})"
+                if own
+                else f"{who} waits for lanes of its mask that wait elsewhere"
+            )
+            related: tuple[Location, ...] = ()
+            if not own:
+                place = plan.instruction(fault.other_site).loc
+                note = f"thread {_xyz(fault.other_thread, launch)} of its warp waits here"
+                related = (location_of(module, place, note),)
+            fix = "compute the mask before the branch (for example with __ballot_sync) and let all its lanes arrive"
+            return Finding(
+                "R202", Level.ERROR, text, here, related, Fix(fix), {**base, "thread": thread, "block": block}
+            )
+        case "livelock":
+            text = f"every running thread spins without effect; {who} spins here"
+            fix = "let the condition be met by a thread that can still run, and re-read it in every iteration"
+            return Finding(
+                "R203", Level.ERROR, text, here, (), Fix(fix), {**base, "thread": thread, "block": block}
+            )
+    return None
+
+
+def _access_finding(
+    fault: Faulty, plan: Plan, here: Location, who: str, name_of: NameOf, properties: dict[str, object]
+) -> Finding:
+    event = plan.events.get(fault.site)
+    size = event.size * event.count if event is not None else 0
+    kind = event.kind if event is not None else "access"
+    place = f"address {fault.raw:#x}, which belongs to no memory of the launch"
+    variable = ""
+    if fault.address is not None:
+        named = name_of(*fault.address, size or 1)
+        variable = named.variable
+        place = f"{named.element} ({named.space} memory)"
+    if fault.kind == "misaligned":
+        text = f"{kind} of {size} bytes at {place} is not aligned to its size; {who}"
+        fix = "use an address that is a multiple of the size of the access"
+    else:
+        text = f"{kind} of {size} bytes at {place} is out of bounds; {who}"
+        fix = "guard the access by the array's size, or launch with the size that the array has"
+    facts = {k: v for k, v in properties.items() if v is not None}
+    facts["variable"] = variable
+    return Finding("R301", Level.ERROR, text, here, (), Fix(fix), facts)  # type: ignore[arg-type]  # JSON by construction
+
+
+def fault_reasons(
+    faults: list[Faulty], module: Module, plan: Plan, launch: Launch, unmodelled: dict[int, str]
+) -> list[Reason]:
+    """Why the run is incomplete: instructions without a translation, and traps."""
+    reasons = []
+    for fault in faults:
+        instruction = plan.instruction(fault.site)
+        place = location_of(module, instruction.loc)
+        text = print_instruction(instruction)
+        if fault.kind == "unmodelled":
+            what = unmodelled.get(fault.site, "this instruction")
+            reasons.append(
+                Reason("instruction", f"{what} is not modelled; the launch ended there", place, text)
+            )
+        elif fault.kind == "trap":
+            who = _thread(fault.thread, fault.block, launch)
+            reasons.append(Reason("trap", f"the kernel ended itself by a trap; {who}", place, text))
+    return reasons
+
+
+def _thread(thread: int, block: int, launch: Launch) -> str:
+    bx, by, bz = coordinates(block, launch.grid)
+    return f"thread {_xyz(thread, launch)} of block ({bx}, {by}, {bz})"
+
+
+def _xyz(thread: int, launch: Launch) -> str:
+    x, y, z = coordinates(thread, launch.block)
+    return f"({x}, {y}, {z})"

@@ -1,0 +1,79 @@
+"""The log of a replay: every access of the watched granules, in the order of the replay, with its clocks.
+
+Order (happens-before) of two accesses, the first one earlier in the log, follows from their clocks alone:
+each thread counts the block barriers and the warp synchronisations of all lanes in which it took part.
+An access a of thread u happens before a later access b of thread t of the same block iff
+ (1) u = t; or
+ (2) same warp, t counted a warp synchronisation since, and u took part in one after a; or
+ (3) t counted a block barrier since, and u took part in one after a, or u took part in a warp
+     synchronisation after a and a lane of its warp took part in that barrier.
+A thread that exits takes part in nothing afterwards, hence `exits`. Accesses of different blocks are never
+ordered within a launch. Partial warp synchronisations, named barriers and fences are not counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Column = NDArray[np.int64]
+
+WARP = 32
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Columns of equal length, one row per access of one granule.
+
+    word: granule index; shared: 1 where the granule is in shared memory, else 0. thread: linear index in
+    its block. site: instruction. barriers, syncs: the thread's clocks. before: the 8 bytes at the element
+    before the access. place: byte offset of the element in the arena or in the block's shared memory.
+    exits: clocks of each thread at its exit, [block * threads + thread, 2]. complete: no row is missing.
+    """
+
+    word: Column
+    shared: Column
+    thread: Column
+    block: Column
+    site: Column
+    barriers: Column
+    syncs: Column
+    before: Column
+    place: Column
+    exits: Column
+    threads: int
+    complete: bool
+
+    def __len__(self) -> int:
+        return len(self.word)
+
+    def words(self) -> Iterator[Column]:
+        """For each memory word the indices of its rows, in order; shared words of two blocks are two words."""
+        if not len(self):
+            return
+        home = np.where(self.shared == 1, self.block, -1)
+        order = np.lexsort((np.arange(len(self)), self.word, home))
+        changes = np.flatnonzero((np.diff(self.word[order]) != 0) | (np.diff(home[order]) != 0)) + 1
+        yield from np.split(order, changes)
+
+    def ordered(self, a: int, rows: Column) -> NDArray[np.bool_]:
+        """For each of the rows, all later in the log than row a, whether a happens before it."""
+        u = int(self.thread[a])
+        base = int(self.block[a]) * self.threads
+        left_barriers, left_syncs = self.exits[base + u]
+        synced = left_syncs > self.syncs[a]
+        reaches_barrier = left_barriers > self.barriers[a]
+        if synced and not reaches_barrier:
+            first = base + u // WARP * WARP
+            last = min(first + WARP, base + self.threads)
+            reaches_barrier = (self.exits[first:last, 0] > self.barriers[a]).any()
+        same_warp = self.thread[rows] // WARP == u // WARP
+        result = self.thread[rows] == u
+        if synced:
+            result = result | (same_warp & (self.syncs[rows] > self.syncs[a]))
+        if reaches_barrier:
+            result = result | (self.barriers[rows] > self.barriers[a])
+        return result & (self.block[rows] == self.block[a])
