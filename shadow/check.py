@@ -13,9 +13,8 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-
 from racedart.finding.errors import UsageError
-from racedart.finding.model import Finding, Json, Location, Reason
+from racedart.finding.model import Json, Location, Reason
 from racedart.shadow import word
 from racedart.shadow.cpu import engine
 from racedart.shadow.cpu.device import Device

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
 from racedart import fsm
 from racedart.shadow import word
 from racedart.shadow.outcome import Mode

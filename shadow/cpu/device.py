@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-
 from racedart.finding.errors import UsageError
 from racedart.shadow import word
 from racedart.shadow.cpu.layout import ALIGNMENT, ARENA, GUARD

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-
 from racedart.shadow import word
 from racedart.shadow.cpu.device import Device
 from racedart.shadow.cpu.layout import Context, Fault, Frame, Log, Race, Schedule, Slot

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import llvmlite.binding as llvm
-
 from racedart.finding.errors import InputError
 from racedart.shadow.cpu import runtime
 from racedart.shadow.cpu.layout import ALIGNMENT, ARENA, GUARD
@@ -99,6 +98,7 @@ def _compiled(ir: str, mode: Mode, level: int) -> Any:
         "declare i64 @racedart_fault(i64, i64, i64, i64)\n"
     )
     module = llvm.parse_assembly(declarations + ir)
+    module.verify()
     module.link_in(llvm.parse_assembly(runtime.helpers(mode)))
     runtime.hide_all_but(module, {"racedart_step"})
     runtime.optimise(module, level)

@@ -16,16 +16,14 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 import numba
-
 from racedart.shadow import checker
 from racedart.shadow.cpu import primitives, scheduler, slow_path
 from racedart.shadow.cpu.cache import cached_text, fingerprint
 from racedart.shadow.outcome import Mode
 
 
-@functools.cache
 def target_machine() -> Any:
-    """The host's target machine, for JIT code."""
+    """A target machine of the host; an execution engine owns the one that it is given."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple()

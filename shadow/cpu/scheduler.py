@@ -18,7 +18,6 @@ from __future__ import annotations
 from typing import Any
 
 from numba.extending import register_jitable
-
 from racedart.shadow import word
 from racedart.shadow.cpu.layout import Context, Fault, FaultKind, Frame, Operation, Schedule, Slot, Status
 from racedart.shadow.cpu.primitives import add_word, load_word, step_thread, store_word

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from numba.extending import register_jitable
-
 from racedart.shadow import word
 from racedart.shadow.cpu.layout import (
     ARENA,
@@ -143,19 +142,19 @@ def locate(thread: Any, address: Any, size: Any, site: Any) -> Any:
     if address & (size - 1):
         return fault(thread, site, address, _MISALIGNED)
     offset = address - ARENA
-    if 0 <= offset and offset + size <= load_word(context + _ARENA_SIZE):
+    if offset >= 0 and offset + size <= load_word(context + _ARENA_SIZE):
         shift = load_word(context + _GLOBAL_SHIFT)
         store_word(thread + _SHADOW_WORD, load_word(context + _GLOBAL_SHADOW) + (offset >> shift) * 8)
         return load_word(context + _ARENA_HOST) + offset
     offset = address - SHARED_WINDOW
-    if 0 <= offset and offset + size <= load_word(context + _SHARED_SIZE):
+    if offset >= 0 and offset + size <= load_word(context + _SHARED_SIZE):
         shift = load_word(context + _SHARED_SHIFT)
         store_word(thread + _SHADOW_WORD, load_word(thread + _SHARED_SHADOW) + (offset >> shift) * 8)
         return load_word(thread + _SHARED_HOST) + offset
     offset = address - LOCAL_WINDOW
-    if 0 <= offset and offset + size <= load_word(context + _LOCAL_SIZE):
+    if offset >= 0 and offset + size <= load_word(context + _LOCAL_SIZE):
         return load_word(thread + _LOCAL_HOST) + offset
     offset = address - PARAM_WINDOW
-    if 0 <= offset and offset + size <= load_word(context + _PARAMS_SIZE):
+    if offset >= 0 and offset + size <= load_word(context + _PARAMS_SIZE):
         return load_word(context + _PARAMS_HOST) + offset
     return fault(thread, site, address, _OUT_OF_BOUNDS)

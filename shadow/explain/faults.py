@@ -17,7 +17,8 @@ from racedart.shadow.ptx.printer import print_instruction
 @dataclass(frozen=True, slots=True)
 class Faulty:
     """A fault of a run. kind: the name of a fault kind in lower case; address: (shared, byte offset), or None
-    where it lies in no memory of the launch; raw: the device address. count: how often it was seen."""
+    where it lies in no memory of the launch; raw: the device address. count: how often it was seen.
+    """
 
     kind: str
     site: int

@@ -16,7 +16,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-
 from racedart.shadow.explain.trace import WARP, Column, Trace
 from racedart.shadow.instrument.events import Event
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-
 from racedart.finding.model import Finding, Fix, Json, Level, Location
 from racedart.shadow.explain.pairs import RULES, Pair
 from racedart.shadow.explain.places import key_of, location_of

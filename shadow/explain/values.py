@@ -6,7 +6,6 @@ import struct
 
 import numpy as np
 from numpy.typing import NDArray
-
 from racedart.shadow.launch import Dim3
 from racedart.shadow.ptx.types import Type
 

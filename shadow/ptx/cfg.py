@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import networkx as nx
-
 from racedart.finding.errors import InputError
 from racedart.shadow.ptx.model import (
     DISCARD,
@@ -32,9 +31,38 @@ from racedart.shadow.ptx.model import (
 )
 
 NO_DESTINATION = frozenset(
-    "st red bra brx bar barrier membar fence ret exit trap brkpt call prefetch prefetchu nanosleep cp "
-    "pmevent stackrestore discard applypriority griddepcontrol wgmma setmaxnreg st.async multimem tcgen05 "
-    "mbarrier sust sured".split()
+    [
+        "st",
+        "red",
+        "bra",
+        "brx",
+        "bar",
+        "barrier",
+        "membar",
+        "fence",
+        "ret",
+        "exit",
+        "trap",
+        "brkpt",
+        "call",
+        "prefetch",
+        "prefetchu",
+        "nanosleep",
+        "cp",
+        "pmevent",
+        "stackrestore",
+        "discard",
+        "applypriority",
+        "griddepcontrol",
+        "wgmma",
+        "setmaxnreg",
+        "st.async",
+        "multimem",
+        "tcgen05",
+        "mbarrier",
+        "sust",
+        "sured",
+    ]
 )
 """Opcodes whose first operand is not written; `bar.red` and some mbarrier forms are treated apart."""
 

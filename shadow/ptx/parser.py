@@ -557,7 +557,10 @@ class _Parser:
             if self.token.kind == "end":
                 raise self.error("the text ends inside an instruction")
             operands.append(self.operand())
-            if not self.accept(",") and self.token.text != ";":
+            if self.accept(","):
+                if self.token.text == ";":
+                    raise self.error(f"found ';' where an operand of {opcode} should stand")
+            elif self.token.text != ";":
                 raise self.error(f"found {_shown(self.token)} after an operand of {opcode}")
         return Instruction(opcode, tuple(modifiers), tuple(operands), guard, self.body.loc, line)
 

@@ -1,0 +1,84 @@
+"""Small kernels in PTX for tests of the engine: text, launch and check in one call."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from racedart.shadow.check import check_launch
+from racedart.shadow.launch import Buffer, Kernel, Launch, Param, Pointer
+from racedart.shadow.outcome import Options, Outcome
+
+REGISTERS = """
+\t.reg .pred %p<16>;
+\t.reg .b16 %h<16>;
+\t.reg .b32 %r<32>;
+\t.reg .b64 %rd<32>;
+\t.reg .f32 %f<16>;
+\t.reg .f64 %fd<16>;
+"""
+
+
+def module(body: str, params: Sequence[str] = (), declarations: str = "") -> str:
+    """A PTX module with one kernel `k`; params: PTX types of p0, p1, ...
+
+    Each line of the body is given a `.loc` of its own: line n of the body is line n of `k.cu`, from 1.
+    """
+    lines = []
+    for number, line in enumerate(body.strip("\n").splitlines(), 1):
+        text = line.strip()
+        lines.append(f"\t{text}" if text.endswith(":") or not text else f"\t.loc 1 {number} 1\n\t{text}")
+    declared = ", ".join(f".param .{kind} p{k}" for k, kind in enumerate(params))
+    return (
+        f".version 8.0\n.target sm_90\n.address_size 64\n{declarations}\n"
+        f".visible .entry k({declared})\n{{{REGISTERS}" + "\n".join(lines) + '\n}\n.file 1 "k.cu"\n'
+    )
+
+
+def launch_of(
+    ptx: str,
+    arguments: Sequence[Any] = (),
+    grid: tuple[int, int, int] = (1, 1, 1),
+    block: tuple[int, int, int] = (1, 1, 1),
+    shared_bytes: int = 0,
+    entry: str = "k",
+) -> Launch:
+    """A launch: arrays become buffers named a0, a1, ... by parameter, NumPy scalars parameters."""
+    params: list[Param] = []
+    buffers: list[Buffer] = []
+    for number, argument in enumerate(arguments):
+        if isinstance(argument, np.ndarray):
+            params.append(Param(struct.pack("<Q", 0), (Pointer(0, len(buffers)),)))
+            buffers.append(Buffer(f"a{number}", argument))
+        else:
+            params.append(Param(argument.tobytes()))
+    kernel = Kernel(ptx, entry, entry, "ptx")
+    return Launch(kernel, grid, block, shared_bytes, tuple(params), tuple(buffers))
+
+
+def check_ptx(ptx: str, *arguments: Any, options: Options | None = None, **launch: Any) -> Outcome:
+    """Check a launch of kernel `k`; arrays are written back."""
+    return check_launch(launch_of(ptx, arguments, **launch), options or Options())
+
+
+def line_pairs(outcome: Outcome) -> set[tuple[str, int, int]]:
+    """Rule and lines of each race finding, the smaller line first."""
+    return {
+        (f.rule, *sorted((f.location.line, f.related[0].line)))  # type: ignore[misc]  # sorted gives two
+        for f in outcome.findings
+        if f.rule.startswith("R1")
+    }
+
+
+def rules(outcome: Outcome) -> list[str]:
+    """The rules of the findings, in order."""
+    return [finding.rule for finding in outcome.findings]
+
+
+def bits(array: NDArray[Any]) -> NDArray[Any]:
+    """An array's bits, so that NaN compares equal to itself."""
+    return array.view(f"u{array.dtype.itemsize}")
