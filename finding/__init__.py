@@ -1,0 +1,1 @@
+"""The vocabulary that everything which reports shares: findings, runs, rules and errors."""

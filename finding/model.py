@@ -8,11 +8,11 @@ what the rule ids mean (registry.py).
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 """A value that the run file can hold."""
 
 

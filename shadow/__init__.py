@@ -1,0 +1,1 @@
+"""The race engine: from a kernel and its launch to findings."""

@@ -45,7 +45,10 @@ def check_launch(launch: Launch, options: Options) -> Outcome:
     _require_fit(program, launch)
     needed = 2 * Device.bytes_needed(program, launch)
     if needed > options.memory:
-        text = f"the launch needs {needed:,} bytes of host memory with its shadow and a replay, the limit is {options.memory:,}"
+        text = (
+            f"the launch needs {needed:,} bytes of host memory with its shadow and a replay; "
+            f"the limit is {options.memory:,}"
+        )
         return Outcome((), (Reason("budget", text),))
     deadline = _deadline(options.timeout)
     check = _Check(program, launch, options, deadline)
@@ -59,8 +62,8 @@ def _require_fit(program: Program, launch: Launch) -> None:
     blocks = int(np.prod([int(n) for n in launch.grid]))
     if blocks > word.MAX_BLOCKS:
         raise UsageError(
-            f"the grid {launch.grid} has {blocks:,} blocks; at most {word.MAX_BLOCKS:,} can be told apart in one "
-            "launch: check a smaller grid"
+            f"the grid {launch.grid} has {blocks:,} blocks; at most {word.MAX_BLOCKS:,} can be told apart in "
+            "one launch: check a smaller grid"
         )
 
 
@@ -276,18 +279,23 @@ def _watch(races: engine.Words, rows: int) -> engine.Watch:
 
 
 def _trace(raw: engine.RawResult, threads: int, complete: bool) -> Trace:
-    log = raw.log
-    shared = (log[:, Log.WORD] >> 62) & 1
+    def column(field: Log) -> engine.Words:
+        return np.array(raw.log[:, field], np.int64)
+
+    words = column(Log.WORD)
     return Trace(
-        log[:, Log.WORD] & ~engine.SHARED_FIELD,
-        shared,
-        *(
-            log[:, c].copy()
-            for c in (Log.THREAD, Log.BLOCK, Log.SITE, Log.BARRIERS, Log.SYNCS, Log.BEFORE, Log.PLACE)
-        ),
-        raw.exits,
-        threads,
-        complete,
+        word=words & ~engine.SHARED_FIELD,
+        shared=(words >> 62) & 1,
+        thread=column(Log.THREAD),
+        block=column(Log.BLOCK),
+        site=column(Log.SITE),
+        barriers=column(Log.BARRIERS),
+        syncs=column(Log.SYNCS),
+        before=column(Log.BEFORE),
+        place=column(Log.PLACE),
+        exits=raw.exits,
+        threads=threads,
+        complete=complete,
     )
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
 from racedart.shadow.check import check_launch
 from racedart.shadow.launch import Buffer, Kernel, Launch, Param, Pointer
 from racedart.shadow.outcome import Options, Outcome

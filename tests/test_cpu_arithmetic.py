@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-
 from ptx_kernels import bits, check_ptx, module
 
 Array = NDArray[Any]
@@ -132,7 +131,9 @@ def test_shifts_clamp_their_amount(opcode: str, kind: str) -> None:
 def test_division_truncates_and_never_traps(opcode: str, kind: str, width: int) -> None:
     a, b = pairs(width)
     register = "r" if width == 32 else "rd"
-    got = apply(f"{opcode}.{kind} $d, $0, $1;", [a, b], a.dtype, registers=f"{register} {register} {register}")
+    got = apply(
+        f"{opcode}.{kind} $d, $0, $1;", [a, b], a.dtype, registers=f"{register} {register} {register}"
+    )
     mask = (1 << width) - 1
     for x, y, z in zip(a.tolist(), b.tolist(), got.tolist(), strict=True):
         if y == 0:

@@ -1,4 +1,4 @@
-"""Memory instructions on the CPU engine: every space, width and atomic, ranges, granules, and their events."""
+"""Memory instructions on the CPU engine: spaces, widths, atomics, ranges, granules, and their events."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from ptx_kernels import check_ptx, launch_of, line_pairs, module, rules
 from racedart.shadow.check import check_launch
 from racedart.shadow.outcome import Options
@@ -303,10 +302,20 @@ def access_at(offset: int, instruction: str = "ld.global.u32 %r9, [%rd2];") -> s
 
 @pytest.mark.parametrize(
     ("offset", "what"),
-    [(40, "a0[10]"), (-4, ""), (4000, "a0[1000]"), (1 << 40, "belongs to no memory"), (-(1 << 46), "belongs to no")],
+    [
+        (40, "a0[10]"),
+        (-4, ""),
+        (4000, "a0[1000]"),
+        (1 << 40, "belongs to no memory"),
+        (-(1 << 46), "belongs to no"),
+    ],
 )
-@pytest.mark.parametrize("instruction", ["ld.global.u32 %r9, [%rd2];", "st.u32 [%rd2], 1;", "red.add.u32 [%rd2], 1;"])
-def test_out_of_bounds_accesses_are_findings_with_their_line(offset: int, what: str, instruction: str) -> None:
+@pytest.mark.parametrize(
+    "instruction", ["ld.global.u32 %r9, [%rd2];", "st.u32 [%rd2], 1;", "red.add.u32 [%rd2], 1;"]
+)
+def test_out_of_bounds_accesses_are_findings_with_their_line(
+    offset: int, what: str, instruction: str
+) -> None:
     memory = np.zeros(10, np.uint32)
     outcome = check_ptx(access_at(offset, instruction), memory)
     assert rules(outcome) == ["R301"]
@@ -374,7 +383,11 @@ def test_a_launch_beyond_the_memory_budget_is_refused_with_the_figures() -> None
 def test_values_before_and_after_are_those_of_the_memory() -> None:
     memory = np.array([5], np.uint32)
     outcome = check_ptx(
-        two_accesses("st.global.u32 [%rd1], 17;", READ), memory, np.uint32(WARP), grid=(2, 1, 1), block=(64, 1, 1)
+        two_accesses("st.global.u32 [%rd1], 17;", READ),
+        memory,
+        np.uint32(WARP),
+        grid=(2, 1, 1),
+        block=(64, 1, 1),
     )
     accesses = outcome.findings[0].properties["accesses"]
     assert isinstance(accesses, list)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from ptx_kernels import check_ptx, line_pairs, module, rules
 from racedart.shadow.outcome import Options, Outcome
 

@@ -7,7 +7,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 from racedart.finding.errors import InputError
 from racedart.shadow.ptx import parse_module, print_module
 from racedart.shadow.ptx.model import (

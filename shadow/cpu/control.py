@@ -174,4 +174,4 @@ MEETINGS: dict[str, Callable[[Emitter, Instruction, int, Suspend], None]] = {
 NOTHING = frozenset(
     {"membar", "fence", "nanosleep", "prefetch", "prefetchu", "discard", "applypriority", "pmevent"}
 )
-"""Instructions that compute nothing here; the order that fences make is not modelled, which the plan names."""
+"""Instructions that compute nothing here. The order that fences make is not modelled: the plan names it."""

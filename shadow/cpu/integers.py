@@ -320,14 +320,13 @@ def extract_field(emitter: Emitter, instruction: Instruction) -> None:
     wide = emitter.resize(value, width, 128, signed=type_.is_signed)
     position = emitter.call("i32", "llvm.umin.i32", ("i32", position), ("i32", str(width)))
     length = emitter.call("i32", "llvm.umin.i32", ("i32", length), ("i32", str(width)))
-    moved = emitter.new(
-        f"{'ashr' if type_.is_signed else 'lshr'} i128 {wide}, {emitter.resize(position, 32, 128, signed=False)}"
-    )
+    right = "ashr" if type_.is_signed else "lshr"
+    moved = emitter.new(f"{right} i128 {wide}, {emitter.resize(position, 32, 128, signed=False)}")
     unused = emitter.resize(emitter.new(f"sub i32 128, {length}"), 32, 128, signed=False)
     empty = emitter.new(f"icmp eq i32 {length}, 0")
     safe = emitter.new(f"select i1 {empty}, i128 0, i128 {unused}")
     top = emitter.new(f"shl i128 {moved}, {safe}")
-    field = emitter.new(f"{'ashr' if type_.is_signed else 'lshr'} i128 {top}, {safe}")
+    field = emitter.new(f"{right} i128 {top}, {safe}")
     field = emitter.new(f"select i1 {empty}, i128 0, i128 {field}")
     emitter.write(d, type_, emitter.new(f"trunc i128 {field} to {bits}"))
 

@@ -61,9 +61,10 @@ class Context(enum.IntEnum):
 class Schedule(enum.IntEnum):
     """Word offsets in the record of a scheduler.
 
-    FRAMES, SHARED, SHARED_SHADOW, LOCAL: memory of all resident slots, with the bytes of one thread or
-    slot; they have room for CAPACITY slots, of which RESIDENT are in use. ORDER: scratch, a word per thread. SLOTS: records of `Slot`. WATCHED: pairs (block, granule) of
-    watched shared memory, sorted. EXITS: barrier and warp-sync counts at the exit of every thread, or 0.
+    FRAMES, SHARED, SHARED_SHADOW, LOCAL: memory of all resident slots, with the bytes of one thread or slot;
+    they have room for CAPACITY slots, of which RESIDENT are in use. ORDER: scratch, a word per thread.
+    SLOTS: records of `Slot`. WATCHED: pairs (block, granule) of watched shared memory, sorted. EXITS:
+    barrier and warp-sync counts at the exit of every thread, or 0.
     """
 
     STEP = 0

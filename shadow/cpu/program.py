@@ -24,8 +24,9 @@ BIG_KERNEL = 4000
 
 @dataclass(frozen=True)
 class Program:
-    """module_offsets: variable -> byte offset in the arena. shared_offsets: variable -> offset in shared memory.
+    """A kernel with its plan, its machine code and the places of its variables.
 
+    module_offsets: variable -> byte offset in the arena. shared_offsets: variable -> offset in shared memory.
     static_shared: bytes of the static arrays, at whose aligned end dynamic shared memory begins.
     local_bytes: local memory of one thread. param_offsets: offset of each parameter, in order.
     """

@@ -298,9 +298,9 @@ def combine_lanes(frames: Any, frame_bytes: Any, first: Any, lanes: Any, lane: A
                     result = value
                 elif operation == _R_ADD:
                     result = result + value
-                elif operation == _R_MIN_S or operation == _R_MIN:
+                elif operation in (_R_MIN_S, _R_MIN):
                     result = min(result, value)
-                elif operation == _R_MAX_S or operation == _R_MAX:
+                elif operation in (_R_MAX_S, _R_MAX):
                     result = max(result, value)
                 elif operation == _R_AND:
                     result = result & value
@@ -565,7 +565,7 @@ def run_slot(schedule: Any, slot: Any, state: Any) -> Any:
                     yielded += 1
                     if not load_word(frame + _F_UNCHANGED):
                         progress = 1
-                elif status == _UNMODELLED or status == _TRAPPED:
+                elif status in (_UNMODELLED, _TRAPPED):
                     kind = _FAULT_UNMODELLED if status == _UNMODELLED else _FAULT_TRAP
                     site = load_word(frame + _F_SITE)
                     record_fault(context, kind, site, t, load_word(frame + _F_BLOCK), site, t)
@@ -598,7 +598,7 @@ def run_slot(schedule: Any, slot: Any, state: Any) -> Any:
 
 
 def run_blocks(schedule: Any) -> Any:
-    """Run all blocks of a launch; 0 when done, 1 when stopped, 2 where a thread cannot go on, 3 at a livelock."""
+    """Run all blocks: 0 when done, 1 when stopped, 2 where a thread cannot go on, 3 at a livelock."""
     context = load_word(schedule + _S_CONTEXT)
     blocks = load_word(schedule + _S_BLOCKS)
     resident = load_word(schedule + _S_RESIDENT)

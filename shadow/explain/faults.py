@@ -16,8 +16,10 @@ from racedart.shadow.ptx.printer import print_instruction
 
 @dataclass(frozen=True, slots=True)
 class Faulty:
-    """A fault of a run. kind: the name of a fault kind in lower case; address: (shared, byte offset), or None
-    where it lies in no memory of the launch; raw: the device address. count: how often it was seen.
+    """A fault of a run.
+
+    kind: the name of a fault kind in lower case. address: (shared, byte offset), or None where it lies in
+    no memory of the launch. raw: the device address.
     """
 
     kind: str
@@ -28,7 +30,6 @@ class Faulty:
     address: tuple[bool, int] | None = None
     other_site: int = 0
     other_thread: int = 0
-    count: int = 1
 
 
 def fault_findings(
@@ -64,7 +65,8 @@ def _finding(fault: Faulty, module: Module, plan: Plan, launch: Launch, name_of:
                 f"thread {_xyz(fault.other_thread, launch)} waits here",
             )
             text = f"threads of one block wait at different barriers: {who} waits here"
-            fix = f"let all threads of the block reach the same {'cuda.syncthreads()' if numba else '__syncthreads()'}"
+            call = "cuda.syncthreads()" if numba else "__syncthreads()"
+            fix = f"let all threads of the block reach the same {call}"
             return Finding(
                 "R201",
                 Level.ERROR,
@@ -103,7 +105,7 @@ def _finding(fault: Faulty, module: Module, plan: Plan, launch: Launch, name_of:
                 place = plan.instruction(fault.other_site).loc
                 note = f"thread {_xyz(fault.other_thread, launch)} of its warp waits here"
                 related = (location_of(module, place, note),)
-            fix = "compute the mask before the branch (for example with __ballot_sync) and let all its lanes arrive"
+            fix = "compute the mask before the branch (by __ballot_sync, say) and let all its lanes arrive"
             return Finding(
                 "R202", Level.ERROR, text, here, related, Fix(fix), {**base, "thread": thread, "block": block}
             )

@@ -240,15 +240,19 @@ def fix_for(
     same_line = (earlier.file, earlier.line) == (later.file, later.line)
     if rule == "R105":
         return (
-            f"volatile does not order the lanes of a warp since Volta: put {calls['warp']} between the accesses "
-            f"at lines {min(earlier.line, later.line)} and {max(earlier.line, later.line)}, in every step"
+            f"volatile does not order the lanes of a warp since Volta: put {calls['warp']} between the "
+            f"accesses at lines {min(earlier.line, later.line)} and {max(earlier.line, later.line)}, "
+            "in every step"
         )
     if rule == "R104":
         return f"the threads are in different blocks: use {calls['device']} for both operations"
     if rule == "R103":
         plain = later if not _is_atomic(events[1]) else earlier
         if widest == "grid":
-            return f"make the plain access at line {plain.line} atomic as well, or order the blocks by {calls['grid']}"
+            return (
+                f"make the plain access at line {plain.line} atomic as well, or order the blocks by "
+                f"{calls['grid']}"
+            )
         return (
             f"make the plain access at line {plain.line} atomic as well, or put {calls[widest]} between "
             f"line {earlier.line} and line {later.line}"

@@ -51,7 +51,7 @@ class Trace:
         return len(self.word)
 
     def words(self) -> Iterator[Column]:
-        """For each memory word the indices of its rows, in order; shared words of two blocks are two words."""
+        """For each memory word the indices of its rows, in order; each block has shared words of its own."""
         if not len(self):
             return
         home = np.where(self.shared == 1, self.block, -1)
@@ -76,4 +76,5 @@ class Trace:
             result = result | (same_warp & (self.syncs[rows] > self.syncs[a]))
         if reaches_barrier:
             result = result | (self.barriers[rows] > self.barriers[a])
-        return result & (self.block[rows] == self.block[a])
+        same_block: NDArray[np.bool_] = result & (self.block[rows] == self.block[a])
+        return same_block

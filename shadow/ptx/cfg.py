@@ -8,6 +8,7 @@ are handled. Code that no path from the entry reaches is kept out of the graph.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,38 +32,12 @@ from racedart.shadow.ptx.model import (
 )
 
 NO_DESTINATION = frozenset(
-    [
-        "st",
-        "red",
-        "bra",
-        "brx",
-        "bar",
-        "barrier",
-        "membar",
-        "fence",
-        "ret",
-        "exit",
-        "trap",
-        "brkpt",
-        "call",
-        "prefetch",
-        "prefetchu",
-        "nanosleep",
-        "cp",
-        "pmevent",
-        "stackrestore",
-        "discard",
-        "applypriority",
-        "griddepcontrol",
-        "wgmma",
-        "setmaxnreg",
-        "st.async",
-        "multimem",
-        "tcgen05",
-        "mbarrier",
-        "sust",
-        "sured",
-    ]
+    {
+        *("st", "red", "bra", "brx", "bar", "barrier", "membar", "fence", "ret", "exit", "trap", "brkpt"),
+        *("call", "prefetch", "prefetchu", "nanosleep", "cp", "pmevent", "stackrestore", "discard"),
+        *("applypriority", "griddepcontrol", "wgmma", "setmaxnreg", "multimem", "tcgen05", "mbarrier"),
+        *("sust", "sured"),
+    }
 )
 """Opcodes whose first operand is not written; `bar.red` and some mbarrier forms are treated apart."""
 
@@ -79,7 +54,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Graph:
-    """instructions: of the body in order. edges: a networkx DiGraph over block indices; block 0 is entered first."""
+    """instructions: of the body in order. edges: a networkx DiGraph over block indices, from 0."""
 
     instructions: tuple[Instruction, ...]
     blocks: tuple[Block, ...]
@@ -164,7 +139,7 @@ def control_flow(function: Function) -> Graph:
         names_at.setdefault(position, []).append(name)
     blocks = [
         Block(k, start, end, tuple(names_at.get(start, ())))
-        for k, (start, end) in enumerate(zip(bounds, bounds[1:], strict=False))
+        for k, (start, end) in enumerate(itertools.pairwise(bounds))
     ]
     # A label after the last instruction names the fall out of the body, which returns.
     end_block = len(blocks)

@@ -135,7 +135,8 @@ class _Parser:
     # Modules
 
     def module(self) -> Module:
-        version, target, address_size = "", (), 64
+        version, address_size = "", 64
+        target: tuple[str, ...] = ()
         variables: list[Variable] = []
         functions: dict[str, Function] = {}
         files: dict[int, str] = {}
