@@ -3,8 +3,7 @@
 `make_check` binds it to an engine's primitives: relaxed 64-bit load and compare-and-swap of a word, and
 `report`, the rare path. What an engine does with a report (append, count, drop) is its own business.
 
-The exact machine sees six classes of (synchronisation, relation); the published machine has the same
-six (fsm/tables). A word of another epoch is INIT. Where the state implies the result, nothing is written
+A word tells nine pairs of (synchronisation, relation) apart (fsm/tables). A word of another epoch is INIT. Where the state implies the result, nothing is written
 (fsm/elide): one load and one look-up.
 """
 
@@ -19,26 +18,26 @@ from racedart import fsm
 from racedart.shadow import word
 from racedart.shadow.outcome import Mode
 
-ACCESSES, CLASSES = 4, 6
+ACCESSES, EVENTS = 4, len(fsm.COLUMNS)
 SKIP = 0x80
 REPORT = 0x40
 NEXT = 0x1F
 
 
 def transition_bytes(mode: Mode) -> NDArray[np.uint8]:
-    """The machine as uint8[32 * 4 * 6], by state, access and class: next state | SKIP | REPORT.
+    """The machine as uint8[32 * 4 * 9], by state, access and event: next state | SKIP | REPORT.
 
     The special codes of the word (WATCHED, OUTSIDE) and every entry of RACE carry REPORT.
     """
-    table = np.full((32, ACCESSES, CLASSES), REPORT | word.RACE, np.uint8)
-    exact = fsm.exact_table() if mode == "exact" else fsm.published_classes()
-    states = exact.shape[0]
-    table[:states] = exact
-    table[:states][exact == word.RACE] |= REPORT
+    table = np.full((32, ACCESSES, EVENTS), REPORT | word.RACE, np.uint8)
+    following = fsm.by_column(fsm.exact() if mode == "exact" else fsm.published())
+    states = following.shape[0]
+    table[:states] = following
+    table[:states][following == word.RACE] |= REPORT
+    table[word.RACE] = REPORT | word.RACE
     if mode == "exact":
-        # The sets that need no update are proved for the exact machine only.
-        quiet = fsm.skip_table() & (exact != word.RACE)
-        table[:states][quiet] |= SKIP
+        # The set of events that need no update is proved for the exact machine only.
+        table[:states][fsm.skip_columns() & (following != word.RACE)] |= SKIP
     return table.reshape(-1)
 
 
@@ -58,16 +57,16 @@ def make_check(
     state_mask, race = word.STATE_MASK, word.RACE
     epoch_mask, block_mask, barrier_mask = word.EPOCH_MASK, word.BLOCK_MASK, word.BARRIER_MASK
     warp_mask, sync_mask, lane_mask = word.WARP_MASK, word.SYNC_MASK, word.LANE_MASK
-    per_state, per_access = ACCESSES * CLASSES, CLASSES
+    per_state, per_access = ACCESSES * EVENTS, EVENTS
     same, lane, other_warp, other_block, warp_synced, block_synced = (
-        int(c)
-        for c in (
-            fsm.EventClass.US,
-            fsm.EventClass.UW,
-            fsm.EventClass.UB,
-            fsm.EventClass.G,
-            fsm.EventClass.WW,
-            fsm.EventClass.BB,
+        fsm.COLUMNS.index(column)
+        for column in (
+            (fsm.Sync.U, fsm.Relation.S),
+            (fsm.Sync.U, fsm.Relation.W),
+            (fsm.Sync.U, fsm.Relation.B),
+            (fsm.Sync.U, fsm.Relation.G),
+            (fsm.Sync.W, fsm.Relation.S),
+            (fsm.Sync.B, fsm.Relation.S),
         )
     )
 
@@ -84,10 +83,16 @@ def make_check(
                     event = other_block
                 elif differs & barrier_mask:
                     event = block_synced
+                    if differs & warp_mask:
+                        event += 2
+                    elif differs & lane_mask:
+                        event += 1
                 elif differs & warp_mask:
                     event = other_warp
                 elif differs & sync_mask:
                     event = warp_synced
+                    if differs & lane_mask:
+                        event += 1
                 elif differs & lane_mask:
                     event = lane
                 else:
