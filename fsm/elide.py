@@ -41,9 +41,7 @@ def futures(hierarchy: Hierarchy, table: Table) -> dict[Word, int]:
     while True:
         signatures: dict[object, int] = {}
         refined = {
-            word: signatures.setdefault(
-                (number[word], tuple(number[f] for f in following[word])), len(signatures)
-            )
+            word: signatures.setdefault((number[word], tuple(number[f] for f in following[word])), len(signatures))
             for word in words
         }
         if len(signatures) == len(set(number.values())):

@@ -8,7 +8,7 @@ from racedart.fsm.vocabulary import State
 
 
 def minimise(table: NDArray[np.uint8]) -> list[frozenset[State]]:
-    """The classes of equivalent states of a table uint8[25, 4, 6] (tables.by_class), in the order of their first state."""
+    """The classes of equivalent states of a table uint8[25, 4, 6] (tables.by_class), by their first state."""
     flat = table.reshape(len(State), -1)
     number = np.array([int(state == State.RACE) for state in State])
     while True:

@@ -58,9 +58,7 @@ def _synchronised(hierarchy: Hierarchy, past: Past) -> Iterator[tuple[frozenset[
         for synced_warps in _subsets(warps):
             live = []
             for thread, access, level in past.live:
-                passed = (
-                    2 if hierarchy.block(thread) in synced_blocks else hierarchy.warp(thread) in synced_warps
-                )
+                passed = 2 if hierarchy.block(thread) in synced_blocks else hierarchy.warp(thread) in synced_warps
                 live.append((thread, access, max(level, int(passed))))
             last = 0
             if past.last >= 0:

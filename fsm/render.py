@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from racedart.fsm.tables import CLASS_KEYS, Table, exact, published, to_csv
+from racedart.fsm.tables import CLASS_KEYS, Table, cell, exact, published, to_csv
 from racedart.fsm.vocabulary import MEANINGS, Access, EventClass, State
 
 FORMATS = ("md", "csv", "dot")
@@ -32,7 +32,7 @@ def render(output_format: str, mode: str = "exact") -> str:
 
 
 def _next(table: Table, state: State, access: Access, event: EventClass) -> State:
-    return table[(state, access, *CLASS_KEYS[event])]
+    return table[cell(state, access, CLASS_KEYS[event])]
 
 
 def _markdown(table: Table) -> str:

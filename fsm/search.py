@@ -7,8 +7,8 @@ and all barriers are tried in every configuration. If the search ends without a 
 of machine and of knowledge, they agree on traces of any length.
 
 The configurations are few because an access is dropped when another one makes it superfluous: whatever would
-race with the one races with the other. Configurations that differ by a renaming of blocks, of warps in a block, or of lanes in
-a warp are one.
+race with the one races with the other. Configurations that differ by a renaming of blocks, of warps in a
+block, or of lanes in a warp are one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from racedart.fsm.conflict import STRONGER, conflicts
 from racedart.fsm.hierarchy import Hierarchy
 from racedart.fsm.model import Past, renamed
-from racedart.fsm.tables import Table
+from racedart.fsm.tables import Table, cell
 from racedart.fsm.vocabulary import Access, EventClass, Relation, State, Sync, class_of
 
 Skips = frozenset[tuple[State, Access, EventClass]]
@@ -156,22 +156,18 @@ def moves(
             )
             written = next_word(hierarchy, word, thread, access, table, skips)
             alarm = written.state == State.RACE
-            following = (
-                None if races or alarm else Configuration(_added(hierarchy, items, thread, access), written)
-            )
-            yield Step(access.name, thread), following, races, alarm
+            after = None if races or alarm else Configuration(_added(hierarchy, items, thread, access), written)
+            yield Step(access.name, thread), after, races, alarm
 
 
-def next_word(
-    hierarchy: Hierarchy, word: Word, thread: int, access: Access, table: Table, skips: Skips
-) -> Word:
+def next_word(hierarchy: Hierarchy, word: Word, thread: int, access: Access, table: Table, skips: Skips) -> Word:
     """The word after an access."""
     seen = (Sync.U, Relation.S)
     if word.last >= 0:
         seen = hierarchy.seen(thread, word.last, word.warp_synced, word.block_synced)
     if (word.state, access, class_of(*seen)) in skips:
         return word
-    return Word(table[(word.state, access, *seen)], thread)
+    return Word(table[cell(word.state, access, seen)], thread)
 
 
 def _joined(hierarchy: Hierarchy, items: frozenset[Item], mask: int) -> frozenset[Item]:
@@ -224,8 +220,7 @@ def _canonical(hierarchy: Hierarchy, configuration: Configuration) -> tuple[obje
     which, and that it is one of these is verified here.
     """
     live = [
-        (thread, access, _forms(hierarchy, thread).index(known))
-        for thread, access, known in configuration.items
+        (thread, access, _forms(hierarchy, thread).index(known)) for thread, access, known in configuration.items
     ]
     word = configuration.word
     past = renamed(hierarchy, Past(frozenset(live), word.last))

@@ -60,6 +60,11 @@ def exact() -> Table:
     return _table("exact.csv")
 
 
+def cell(state: State, access: Access, seen: tuple[Sync, Relation]) -> Key:
+    """The key of a transition."""
+    return state, access, seen[0], seen[1]
+
+
 def to_csv(table: Table) -> str:
     """A table as csv text with HEADER, in the order of the codes."""
     rows = [",".join((*(part.name for part in key), table[key].name)) for key in sorted(table)]
@@ -83,7 +88,7 @@ COLUMNS: tuple[tuple[Sync, Relation], ...] = (
 def by_column(table: Table) -> NDArray[np.uint8]:
     """The table as uint8[25, 4, 9] by state, access and COLUMNS."""
     return np.array(
-        [[[table[(state, access, *column)] for column in COLUMNS] for access in Access] for state in State],
+        [[[table[cell(state, access, column)] for column in COLUMNS] for access in Access] for state in State],
         np.uint8,
     )
 
@@ -97,22 +102,18 @@ def by_class(table: Table) -> NDArray[np.uint8]:
     for state in State:
         for access in Access:
             for event in EventClass:
-                result[state, access, event] = table[(state, access, *CLASS_KEYS[event])]
+                result[state, access, event] = table[cell(state, access, CLASS_KEYS[event])]
     for (state, access, sync, relation), following in table.items():
         # RACE is absorbing and never consulted.
         if state != State.RACE and result[state, access, class_of(sync, relation)] != following:
-            raise ValueError(
-                f"{state.name} {access.name} {sync.name} {relation.name} differs within its class"
-            )
+            raise ValueError(f"{state.name} {access.name} {sync.name} {relation.name} differs within its class")
     return result
 
 
 @functools.cache
 def skips() -> frozenset[tuple[State, Access, EventClass]]:
     """Events after which the word of the exact machine need not be written."""
-    return frozenset(
-        (State[r["state"]], Access[r["access"]], EventClass[r["class"]]) for r in _read("skip.csv")
-    )
+    return frozenset((State[r["state"]], Access[r["access"]], EventClass[r["class"]]) for r in _read("skip.csv"))
 
 
 def skip_columns() -> NDArray[np.bool_]:

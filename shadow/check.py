@@ -41,7 +41,8 @@ def check_launch(launch: Launch, options: Options) -> Outcome:
 
     Raises InputError for PTX that cannot be read and UsageError for a launch that does not fit it.
     """
-    program = load_program(launch.kernel.ptx, launch.kernel.entry, options.mode)
+    kernel = launch.kernel
+    program = load_program(kernel.ptx, kernel.entry, options.mode, kernel.source_path)
     _require_fit(program, launch)
     needed = 2 * Device.bytes_needed(program, launch)
     if needed > options.memory:
@@ -148,9 +149,7 @@ class _Check:
             for name, at in self.program.shared_offsets.items():
                 if start <= at <= offset:
                     symbol, start = name, at
-            variable = (
-                kernel.shared_names.get(symbol) or symbol or kernel.shared_names.get("") or "shared memory"
-            )
+            variable = kernel.shared_names.get(symbol) or symbol or kernel.shared_names.get("") or "shared memory"
             return Named(variable, element_text(variable, offset - start, None, size), "shared")
         item = self.first_device.find(offset)
         if item is None:
@@ -169,9 +168,7 @@ class _Check:
             chosen = raw.races[order[:examined]]
             watch = _watch(chosen, rows)
             device = Device(self.program, self.launch)
-            replay = engine.run(
-                self.program, self.launch, device, seed=seed, deadline=self.deadline, watch=watch
-            )
+            replay = engine.run(self.program, self.launch, device, seed=seed, deadline=self.deadline, watch=watch)
             if replay.log_count <= rows or examined <= WORDS_OF_A_KIND:
                 break
             # Hot words: look at fewer of them, so that each log is whole.
@@ -272,9 +269,7 @@ def _by_importance(races: engine.Words) -> engine.Words:
 def _watch(races: engine.Words, rows: int) -> engine.Watch:
     shared = races[races[:, Race.SHARED] == 1]
     other = races[races[:, Race.SHARED] == 0]
-    pairs = (
-        np.unique(shared[:, [Race.BLOCK, Race.WORD]], axis=0) if len(shared) else np.zeros((0, 2), np.int64)
-    )
+    pairs = np.unique(shared[:, [Race.BLOCK, Race.WORD]], axis=0) if len(shared) else np.zeros((0, 2), np.int64)
     return engine.Watch(np.unique(other[:, Race.WORD]), np.ascontiguousarray(pairs), rows)
 
 

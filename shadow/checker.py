@@ -3,8 +3,8 @@
 `make_check` binds it to an engine's primitives: relaxed 64-bit load and compare-and-swap of a word, and
 `report`, the rare path. What an engine does with a report (append, count, drop) is its own business.
 
-A word tells nine pairs of (synchronisation, relation) apart (fsm/tables). A word of another epoch is INIT. Where the state implies the result, nothing is written
-(fsm/elide): one load and one look-up.
+A word tells nine pairs of (synchronisation, relation) apart (fsm/tables). A word of another epoch is INIT.
+Where the state implies the result, nothing is written (fsm/elide): one load and one look-up.
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ class Buffer:
     """Device memory that parameters point to.
 
     name: the kernel's parameter. array: C-contiguous host array of any dtype and shape; it holds the
-    contents before the run, and after it. label(element) in findings is made from dtype and shape.
+
+    contents before the run, and after it.
     """
 
     name: str
@@ -53,7 +54,8 @@ class Kernel:
     entry: the PTX symbol. name: the user's name for it. language: "numba", "cuda" or "ptx".
     shared_names: PTX symbol of a shared array -> the user's variable ("" as key: dynamic shared memory).
     global_names: PTX symbol of a module variable -> the user's variable.
-    sources: path of a source that is no file on disk -> its text.
+    sources: path of a source that is no file on disk -> its text. source_path: the PTX file, whose own lines
+    are shown where the PTX has no line information.
     """
 
     ptx: str
@@ -63,6 +65,7 @@ class Kernel:
     shared_names: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     global_names: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     sources: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    source_path: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,9 +131,7 @@ def test_shifts_clamp_their_amount(opcode: str, kind: str) -> None:
 def test_division_truncates_and_never_traps(opcode: str, kind: str, width: int) -> None:
     a, b = pairs(width)
     register = "r" if width == 32 else "rd"
-    got = apply(
-        f"{opcode}.{kind} $d, $0, $1;", [a, b], a.dtype, registers=f"{register} {register} {register}"
-    )
+    got = apply(f"{opcode}.{kind} $d, $0, $1;", [a, b], a.dtype, registers=f"{register} {register} {register}")
     mask = (1 << width) - 1
     for x, y, z in zip(a.tolist(), b.tolist(), got.tolist(), strict=True):
         if y == 0:
@@ -200,9 +198,7 @@ def test_operations_on_three_and_four_words(rows: list[tuple[int, int, int, int]
         for x, p, n in zip(a.tolist(), small.tolist(), length.tolist(), strict=True)
     ]
     assert run("bfi.b32 $d, $0, $1, $2, $3;", a, b, small, length) == [
-        (y & ~(((1 << min(n, 32)) - 1) << p) | ((x & ((1 << min(n, 32)) - 1)) << p)) & 0xFFFFFFFF
-        if p < 32
-        else y
+        (y & ~(((1 << min(n, 32)) - 1) << p) | ((x & ((1 << min(n, 32)) - 1)) << p)) & 0xFFFFFFFF if p < 32 else y
         for x, y, p, n in zip(a.tolist(), b.tolist(), small.tolist(), length.tolist(), strict=True)
     ]
     assert run("mad.lo.u32 $d, $0, $1, $2;", a, b, c) == (a * b + c).tolist()

@@ -313,9 +313,7 @@ def access_at(offset: int, instruction: str = "ld.global.u32 %r9, [%rd2];") -> s
 @pytest.mark.parametrize(
     "instruction", ["ld.global.u32 %r9, [%rd2];", "st.u32 [%rd2], 1;", "red.add.u32 [%rd2], 1;"]
 )
-def test_out_of_bounds_accesses_are_findings_with_their_line(
-    offset: int, what: str, instruction: str
-) -> None:
+def test_out_of_bounds_accesses_are_findings_with_their_line(offset: int, what: str, instruction: str) -> None:
     memory = np.zeros(10, np.uint32)
     outcome = check_ptx(access_at(offset, instruction), memory)
     assert rules(outcome) == ["R301"]

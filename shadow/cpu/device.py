@@ -117,9 +117,7 @@ class Device:
                 f"kernel {self.launch.kernel.name} takes {len(declared)} parameters in its PTX, "
                 f"the launch gives {len(self.launch.params)}"
             )
-        for variable, offset, param in zip(
-            declared, self.program.param_offsets, self.launch.params, strict=True
-        ):
+        for variable, offset, param in zip(declared, self.program.param_offsets, self.launch.params, strict=True):
             if len(param.data) != variable.size:
                 raise UsageError(
                     f"kernel {self.launch.kernel.name}: parameter {variable.name} has {variable.size} bytes, "
@@ -141,7 +139,5 @@ def _float_bits(value: Immediate, bits: int) -> int:
     source, target = ("<I", "<f") if value.width == 32 else ("<Q", "<d")
     number = struct.unpack(target, struct.pack(source, value.value))[0]
     return int(
-        struct.unpack("<Q", struct.pack("<d", number))[0]
-        if bits == 64
-        else np.float32(number).view(np.uint32)
+        struct.unpack("<Q", struct.pack("<d", number))[0] if bits == 64 else np.float32(number).view(np.uint32)
     )

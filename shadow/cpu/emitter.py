@@ -126,9 +126,7 @@ class Emitter:
                 value = self.new(f"load i{width}, ptr {self.slot(name)}")
                 return self.resize(value, width, bits, signed=type_.is_signed)
             case Register(name):
-                return self.resize(
-                    self._special(name), 64 if name in _WIDE_SPECIAL else 32, bits, signed=False
-                )
+                return self.resize(self._special(name), 64 if name in _WIDE_SPECIAL else 32, bits, signed=False)
         raise Unmodelled("this kind of operand")
 
     def write(self, operand: Operand, type_: Type, value: str) -> None:

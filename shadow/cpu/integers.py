@@ -252,11 +252,7 @@ def funnel_shift(emitter: Emitter, instruction: Instruction) -> None:
 def lookup3(emitter: Emitter, instruction: Instruction) -> None:
     """lop3.b32: any function of three bits, given by its truth table."""
     d, a, b, c, table = instruction.operands[:5]
-    if (
-        not isinstance(table, Immediate)
-        or instruction.has("BoolOp", "or", "and")
-        or len(instruction.operands) > 5
-    ):
+    if not isinstance(table, Immediate) or instruction.has("BoolOp", "or", "and") or len(instruction.operands) > 5:
         raise Unmodelled("this form of lop3")
     inputs = [emitter.read(operand, U32) for operand in (a, b, c)]
     inverted = [emitter.new(f"xor i32 {value}, -1") for value in inputs]
@@ -301,9 +297,7 @@ def find_bit(emitter: Emitter, instruction: Instruction) -> None:
         value = emitter.new(f"xor {bits} {value}, {negative}")
     none = emitter.new(f"icmp eq {bits} {value}, 0")
     leading = emitter.call(bits, f"llvm.ctlz.{bits}", (bits, value), ("i1", "false"))
-    position = (
-        leading if instruction.has("shiftamt") else emitter.new(f"sub {bits} {type_.bits - 1}, {leading}")
-    )
+    position = leading if instruction.has("shiftamt") else emitter.new(f"sub {bits} {type_.bits - 1}, {leading}")
     found = emitter.new(f"select i1 {none}, {bits} -1, {bits} {position}")
     emitter.write(d, U32, emitter.resize(found, type_.bits, 32, signed=True))
 
@@ -350,9 +344,7 @@ def insert_field(emitter: Emitter, instruction: Instruction) -> None:
     outside = emitter.new(
         f"and i128 {emitter.resize(target, width, 128, signed=False)}, {emitter.new(f'xor i128 {mask}, -1')}"
     )
-    emitter.write(
-        d, type_, emitter.new(f"trunc i128 {emitter.new(f'or i128 {inside}, {outside}')} to {bits}")
-    )
+    emitter.write(d, type_, emitter.new(f"trunc i128 {emitter.new(f'or i128 {inside}, {outside}')} to {bits}"))
 
 
 def permute_bytes(emitter: Emitter, instruction: Instruction) -> None:

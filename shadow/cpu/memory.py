@@ -70,9 +70,7 @@ def place_of(emitter: Emitter, instruction: Instruction, site: Site) -> str:
     total = size * count
     spaces = {m.split("::")[0] for m in instruction.modifiers}
     if "param" in spaces:
-        return _window(
-            emitter, site, _address(emitter, address), total, Context.PARAMS_SIZE, Context.PARAMS_HOST
-        )
+        return _window(emitter, site, _address(emitter, address), total, Context.PARAMS_SIZE, Context.PARAMS_HOST)
     if "local" in spaces:
         return _window(emitter, site, _address(emitter, address), total, Context.LOCAL_SIZE, Frame.LOCAL_HOST)
     if "shared" in spaces:
@@ -118,12 +116,8 @@ def _guarded(
     device = emitter.new(f"add i64 {offset}, {device_base}")
     low = emitter.new(f"and i64 {offset}, {total - 1}")
     aligned = emitter.new(f"icmp eq i64 {low}, 0")
-    kind = emitter.new(
-        f"select i1 {aligned}, i64 {int(FaultKind.OUT_OF_BOUNDS)}, i64 {int(FaultKind.MISALIGNED)}"
-    )
-    sink = emitter.new(
-        f"call i64 @racedart_fault(i64 %frame_address, i64 {site.number}, i64 {device}, i64 {kind})"
-    )
+    kind = emitter.new(f"select i1 {aligned}, i64 {int(FaultKind.OUT_OF_BOUNDS)}, i64 {int(FaultKind.MISALIGNED)}")
+    sink = emitter.new(f"call i64 @racedart_fault(i64 %frame_address, i64 {site.number}, i64 {device}, i64 {kind})")
     emitter.do(f"br label %join{number}")
     emitter.label(f"in{number}")
     host = good()
@@ -134,9 +128,7 @@ def _guarded(
     return emitter.new(f"inttoptr i64 {chosen} to ptr")
 
 
-def _window(
-    emitter: Emitter, site: Site, offset: str, total: int, size: Context, base: Context | Frame
-) -> str:
+def _window(emitter: Emitter, site: Site, offset: str, total: int, size: Context, base: Context | Frame) -> str:
     def good() -> str:
         host = emitter.frame(base) if isinstance(base, Frame) else emitter.context(base)
         return emitter.new(f"add i64 {host}, {offset}")
@@ -310,9 +302,7 @@ def _half_sum(emitter: Emitter, operation: str, type_: Type, seen: str, operand:
         if operation == "add":
             result = emitter.new(f"fadd float {parts[0]}, {parts[1]}")
         else:
-            result = emitter.call(
-                "float", f"llvm.{operation}num.f32", ("float", parts[0]), ("float", parts[1])
-            )
+            result = emitter.call("float", f"llvm.{operation}num.f32", ("float", parts[0]), ("float", parts[1]))
         wide = emitter.resize(emitter.as_bits(result, half), 16, type_.bits, signed=False)
         total = emitter.new(f"or i{type_.bits} {total}, {emitter.new(f'shl i{type_.bits} {wide}, {16 * k}')}")
     return total

@@ -194,9 +194,7 @@ def _pack_halves(emitter: Emitter, instruction: Instruction, half: Type) -> None
     emitter.write(d, TYPES["b32"], total)
 
 
-def _float_to_float(
-    emitter: Emitter, instruction: Instruction, source: Type, result: Type, value: str
-) -> str:
+def _float_to_float(emitter: Emitter, instruction: Instruction, source: Type, result: Type, value: str) -> str:
     llvm = emitter.compute_type(source)
     suffix = "f64" if llvm == "double" else "f32"
     for mode, name in _INTEGRAL.items():
@@ -233,9 +231,7 @@ def _float_to_float(
     return bits
 
 
-def _float_to_integer(
-    emitter: Emitter, instruction: Instruction, source: Type, result: Type, a: Operand
-) -> str:
+def _float_to_integer(emitter: Emitter, instruction: Instruction, source: Type, result: Type, a: Operand) -> str:
     llvm = emitter.compute_type(source)
     suffix = "f64" if llvm == "double" else "f32"
     value = emitter.read_float(a, source)

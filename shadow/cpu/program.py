@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -15,7 +15,7 @@ from racedart.shadow.cpu.translate import Translation, translate
 from racedart.shadow.instrument.plan import Plan, make_plan
 from racedart.shadow.outcome import Mode
 from racedart.shadow.ptx.inline import inline_calls
-from racedart.shadow.ptx.model import Module, Variable
+from racedart.shadow.ptx.model import Instruction, Loc, Module, Statement, Variable
 from racedart.shadow.ptx.parser import parse_module
 
 BIG_KERNEL = 4000
@@ -46,8 +46,8 @@ class Program:
 
 
 @functools.lru_cache(maxsize=64)
-def load_program(ptx: str, entry: str, mode: Mode) -> Program:
-    """Compile a kernel of a PTX module.
+def load_program(ptx: str, entry: str, mode: Mode, path: str = "") -> Program:
+    """Compile a kernel of a PTX module; path: its file, whose lines stand for missing line information.
 
     Raises InputError when the PTX cannot be read or has no such entry.
     """
@@ -55,6 +55,8 @@ def load_program(ptx: str, entry: str, mode: Mode) -> Program:
     if entry not in module.kernels:
         known = ", ".join(sorted(module.kernels)) or "none"
         raise InputError(f"the PTX has no kernel {entry!r}; its kernels: {known}")
+    if path and not _has_lines(module):
+        module = _numbered(module, path)
     function = inline_calls(module, module.kernels[entry])
     plan = make_plan(function)
 
@@ -68,9 +70,7 @@ def load_program(ptx: str, entry: str, mode: Mode) -> Program:
     local_offsets, local_bytes = _laid_out([v for v in function.variables if v.space == "local"])
     # Parameters of inlined calls live in the same window, behind the kernel's own.
     own, own_bytes = _laid_out(list(function.params))
-    call_offsets, param_bytes = _laid_out(
-        [v for v in function.variables if v.space == "param"], start=own_bytes
-    )
+    call_offsets, param_bytes = _laid_out([v for v in function.variables if v.space == "param"], start=own_bytes)
 
     symbols = {name: ARENA + offset for name, offset in module_offsets.items()}
     symbols |= shared_offsets | local_offsets | own | call_offsets
@@ -90,6 +90,26 @@ def load_program(ptx: str, entry: str, mode: Mode) -> Program:
         engine,
         engine.get_function_address("racedart_step"),
     )
+
+
+def _has_lines(module: Module) -> bool:
+    statements = (s for f in module.functions.values() for s in f.body or ())
+    return any(isinstance(s, Instruction) and s.loc is not None for s in statements)
+
+
+def _numbered(module: Module, path: str) -> Module:
+    """The module with the lines of its own text as places."""
+
+    def placed(statement: Statement) -> Statement:
+        if isinstance(statement, Instruction):
+            return replace(statement, loc=Loc(1, statement.ptx_line, 0))
+        return statement
+
+    functions = {
+        name: replace(f, body=None if f.body is None else tuple(map(placed, f.body)))
+        for name, f in module.functions.items()
+    }
+    return replace(module, functions=functions, files={1: path})
 
 
 def _compiled(ir: str, mode: Mode, level: int) -> Any:

@@ -43,8 +43,7 @@ _F_BARRIERS, _F_SYNCS, _F_SHARED, _F_SHADOW, _F_LOCAL, _F_STATUS = (
     )
 )
 _F_OPERATION, _F_MASK, _F_SITE, _F_VALUE, _F_OPERAND, _F_CLAMP = (
-    int(f) * 8
-    for f in (Frame.OPERATION, Frame.MASK, Frame.SITE, Frame.VALUE, Frame.LANE_OPERAND, Frame.CLAMP)
+    int(f) * 8 for f in (Frame.OPERATION, Frame.MASK, Frame.SITE, Frame.VALUE, Frame.LANE_OPERAND, Frame.CLAMP)
 )
 _F_RESULT, _F_PREDICATE, _F_UNCHANGED, _F_ACCESSED = (
     int(f) * 8 for f in (Frame.RESULT, Frame.RESULT_PREDICATE, Frame.UNCHANGED, Frame.ACCESSED)
@@ -138,9 +137,7 @@ _UNSHIFTED_SYNCS = ~word.SYNC_MASK
 
 
 @register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
-def record_fault(
-    context: Any, kind: Any, site: Any, thread: Any, block: Any, other_site: Any, other: Any
-) -> None:
+def record_fault(context: Any, kind: Any, site: Any, thread: Any, block: Any, other_site: Any, other: Any) -> None:
     """Append a fault of a meeting, unless the last one of this kind and site was recorded already."""
     count = load_word(context + _C_FAULTS_COUNT)
     capacity = load_word(context + _C_FAULTS_CAPACITY)
@@ -386,9 +383,7 @@ def meet_lanes(schedule: Any, slot: Any, frames: Any, first: Any, idle: Any) -> 
                 if load_word(there + _F_STATUS) == _WARP and load_word(there + _F_SITE) == site:
                     lanes |= 1 << other
         elif not lanes >> lane & 1:
-            record_fault(
-                context, _OWN_LANE, site, first + lane, load_word(frame + _F_BLOCK), site, first + lane
-            )
+            record_fault(context, _OWN_LANE, site, first + lane, load_word(frame + _F_BLOCK), site, first + lane)
             lanes = 1 << lane
         else:
             complete = 1

@@ -35,9 +35,7 @@ _LOG, _LOG_CAPACITY, _LOG_COUNT = (int(c) * 8 for c in (Context.LOG, Context.LOG
 _FAULTS, _FAULTS_CAPACITY, _FAULTS_COUNT = (
     int(c) * 8 for c in (Context.FAULTS, Context.FAULTS_CAPACITY, Context.FAULTS_COUNT)
 )
-_TOUCHED, _ARENA_HOST, _ARENA_SIZE = (
-    int(c) * 8 for c in (Context.TOUCHED, Context.ARENA_HOST, Context.ARENA_SIZE)
-)
+_TOUCHED, _ARENA_HOST, _ARENA_SIZE = (int(c) * 8 for c in (Context.TOUCHED, Context.ARENA_HOST, Context.ARENA_SIZE))
 _SHARED_SIZE, _LOCAL_SIZE = int(Context.SHARED_SIZE) * 8, int(Context.LOCAL_SIZE) * 8
 _PARAMS_HOST, _PARAMS_SIZE = int(Context.PARAMS_HOST) * 8, int(Context.PARAMS_SIZE) * 8
 _GLOBAL_SHADOW, _GLOBAL_SHIFT, _SHARED_SHIFT = (
@@ -50,9 +48,7 @@ _SHARED_HOST, _SHARED_SHADOW, _LOCAL_HOST, _SHADOW_WORD = (
     int(f) * 8 for f in (Frame.SHARED_HOST, Frame.SHARED_SHADOW, Frame.LOCAL_HOST, Frame.SHADOW_WORD)
 )
 _RACE_BYTES, _LOG_BYTES, _FAULT_BYTES = int(Race.SIZE) * 8, int(Log.SIZE) * 8, int(Fault.SIZE) * 8
-_R_WORD, _R_OLD, _R_THREAD, _R_BLOCK, _R_SITE, _R_ACCESS, _R_MET, _R_SHARED = (
-    int(r) * 8 for r in list(Race)[:8]
-)
+_R_WORD, _R_OLD, _R_THREAD, _R_BLOCK, _R_SITE, _R_ACCESS, _R_MET, _R_SHARED = (int(r) * 8 for r in list(Race)[:8])
 _L_WORD, _L_THREAD, _L_BLOCK, _L_SITE, _L_BARRIERS, _L_SYNCS, _L_BEFORE, _L_PLACE = (
     int(entry) * 8 for entry in list(Log)[:8]
 )

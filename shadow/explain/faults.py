@@ -55,9 +55,7 @@ def _finding(fault: Faulty, module: Module, plan: Plan, launch: Launch, name_of:
     numba = launch.kernel.language == "numba"
     match fault.kind:
         case "out_of_bounds" | "misaligned":
-            return _access_finding(
-                fault, plan, here, who, name_of, {**base, "thread": thread, "block": block}
-            )
+            return _access_finding(fault, plan, here, who, name_of, {**base, "thread": thread, "block": block})
         case "divergent_barrier":
             other = location_of(
                 module,
@@ -152,9 +150,7 @@ def fault_reasons(
         text = print_instruction(instruction)
         if fault.kind == "unmodelled":
             what = unmodelled.get(fault.site, "this instruction")
-            reasons.append(
-                Reason("instruction", f"{what} is not modelled; the launch ended there", place, text)
-            )
+            reasons.append(Reason("instruction", f"{what} is not modelled; the launch ended there", place, text))
         elif fault.kind == "trap":
             who = _thread(fault.thread, fault.block, launch)
             reasons.append(Reason("trap", f"the kernel ended itself by a trap; {who}", place, text))

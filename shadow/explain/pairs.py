@@ -109,9 +109,7 @@ def _within_block(trace: Trace, rows: Column) -> Iterator[tuple[int, Column]]:
         for a in group:
             yield (
                 int(a),
-                _one_of_each_kind(
-                    trace, group[(group > a) & (trace.thread[group] != trace.thread[a])], int(a)
-                ),
+                _one_of_each_kind(trace, group[(group > a) & (trace.thread[group] != trace.thread[a])], int(a)),
             )
     for a in kept[gone]:
         later = kept[(kept > a) & (intervals > trace.barriers[a])]

@@ -230,9 +230,7 @@ _CALLS = {
 }
 
 
-def fix_for(
-    rule: str, events: list[Event], places: list[Location], relations: set[str], language: str
-) -> str:
+def fix_for(rule: str, events: list[Event], places: list[Location], relations: set[str], language: str) -> str:
     """The missing synchronisation as a sentence; events and places: earlier, later."""
     calls = _CALLS.get(language, _CALLS["cuda"])
     widest = _widest(relations)
@@ -250,8 +248,7 @@ def fix_for(
         plain = later if not _is_atomic(events[1]) else earlier
         if widest == "grid":
             return (
-                f"make the plain access at line {plain.line} atomic as well, or order the blocks by "
-                f"{calls['grid']}"
+                f"make the plain access at line {plain.line} atomic as well, or order the blocks by {calls['grid']}"
             )
         return (
             f"make the plain access at line {plain.line} atomic as well, or put {calls[widest]} between "

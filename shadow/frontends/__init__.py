@@ -1,0 +1,46 @@
+"""Front ends: from a kernel as its user has it to PTX and a Launch, without a driver or a GPU.
+
+`make_launch` takes a Numba dispatcher or a CudaKernel with launch dimensions and arguments; `load_target`
+finds a kernel by the text of a command line. Nothing heavy is imported before it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from racedart.finding.errors import UsageError
+from racedart.shadow.frontends.arguments import parse_argument
+from racedart.shadow.frontends.cuda_cpp import CudaKernel, cuda_kernel
+from racedart.shadow.frontends.dimensions import check_dimensions
+from racedart.shadow.frontends.target import load_target
+from racedart.shadow.launch import Launch
+
+__all__ = ["CudaKernel", "cuda_kernel", "load_target", "make_launch", "parse_argument"]
+
+
+def make_launch(
+    kernel: Any,
+    grid: int | tuple[int, ...],
+    block: int | tuple[int, ...],
+    args: Sequence[Any],
+    shared_bytes: int = 0,
+) -> Launch:
+    """The launch of a kernel: a Numba `@cuda.jit` dispatcher or a CudaKernel.
+
+    grid in blocks, block in threads: an int or up to three. args: NumPy arrays, which the run writes back in
+    place, and scalars. shared_bytes: dynamic shared memory.
+
+    Raises UsageError for dimensions or arguments that do not fit, InputError for code that does not compile.
+    """
+    shape = check_dimensions(grid, block, shared_bytes)
+    if isinstance(kernel, CudaKernel):
+        return kernel.launch(*shape, args, shared_bytes)
+    if hasattr(kernel, "py_func") and hasattr(kernel, "targetoptions"):
+        from racedart.shadow.frontends.numba_kernel import numba_launch
+
+        return numba_launch(kernel, *shape, args, shared_bytes)
+    raise UsageError(
+        f"{kernel!r} is a {type(kernel).__name__}, not a kernel: give a function decorated with @cuda.jit, "
+        "or racedart.cuda_kernel(source or path, name)"
+    )

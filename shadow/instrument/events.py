@@ -64,11 +64,7 @@ def event_of(instruction: Instruction) -> Event | None:
     atomic = opcode in {"atom", "red"}
     strong = atomic or bool(modifiers & _STRONG)
     found = modifiers & _SCOPES
-    scope = (
-        _scope(found.pop() if found else "sys" if volatile or "mmio" in modifiers else "gpu")
-        if strong
-        else ""
-    )
+    scope = _scope(found.pop() if found else "sys" if volatile or "mmio" in modifiers else "gpu") if strong else ""
     if strong and not volatile:
         access = Access.BA if scope in {"cta", "cluster"} else Access.GA
     else:

@@ -50,8 +50,7 @@ def make_plan(function: Function) -> Plan:
     events = {i: event for i in reachable if (event := event_of(graph.instructions[i])) is not None}
     mixed = {space for space in ("global", "shared") if len(_strong_sizes(events, space)) > 1}
     access = {
-        i: _plain(event) if event.strong and _spaces(event) & mixed else event.access
-        for i, event in events.items()
+        i: _plain(event) if event.strong and _spaces(event) & mixed else event.access for i, event in events.items()
     }
     return Plan(
         function,

@@ -214,11 +214,7 @@ def sources(instruction: Instruction) -> Iterator[str]:
     if instruction.guard is not None:
         yield instruction.guard.register.name
     skip = destination_count(instruction)
-    if (
-        instruction.opcode == "call"
-        and instruction.operands
-        and isinstance(instruction.operands[0], Arguments)
-    ):
+    if instruction.opcode == "call" and instruction.operands and isinstance(instruction.operands[0], Arguments):
         skip = 1
     for operand in instruction.operands[skip:]:
         yield from _registers(operand)

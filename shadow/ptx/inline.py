@@ -162,9 +162,7 @@ class _Inliner:
                     return replace(
                         statement, opcode="bra", modifiers=(), operands=(Symbol(end),), guard=guard, loc=loc
                     )
-                return replace(
-                    statement, operands=tuple(map(renamed, statement.operands)), guard=guard, loc=loc
-                )
+                return replace(statement, operands=tuple(map(renamed, statement.operands)), guard=guard, loc=loc)
         return statement
 
 

@@ -111,9 +111,7 @@ def _function(function: Function, known_files: frozenset[int]) -> Iterator[str]:
     yield f"{head}{function.name}("
     yield ",\n".join(f"\t{print_variable(param)}" for param in function.params)
     yield ")"
-    yield from (
-        f"{directive};" if directive.startswith(".pragma") else directive for directive in function.tuning
-    )
+    yield from (f"{directive};" if directive.startswith(".pragma") else directive for directive in function.tuning)
     if function.body is None:
         yield ";"
         return

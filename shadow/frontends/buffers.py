@@ -1,0 +1,74 @@
+"""The arrays of a launch as buffers: aliases share memory, and odd layouts are copied in and out.
+
+Two arguments whose memory overlaps become pointers into one buffer that spans both, so that a race through
+an alias is seen. An array that is not C-contiguous keeps its strides inside the span of its memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from racedart.shadow.launch import Buffer, Pointer
+
+
+@dataclass
+class Buffers:
+    """Collects array arguments; `finish` makes the buffers and the pointers."""
+
+    names: list[str] = field(default_factory=list)
+    arrays: list[NDArray[Any]] = field(default_factory=list)
+
+    def add(self, name: str, array: NDArray[Any]) -> int:
+        """Register an array; the number under which `place` finds it."""
+        self.names.append(name)
+        self.arrays.append(array)
+        return len(self.arrays) - 1
+
+    def finish(self) -> tuple[tuple[Buffer, ...], list[Pointer]]:
+        """The buffers, and for each array the buffer and the byte offset of its first element."""
+        order = sorted(range(len(self.arrays)), key=lambda k: np.lib.array_utils.byte_bounds(self.arrays[k])[0])
+        groups: list[list[int]] = []
+        end = -1
+        for k in order:
+            low, high = np.lib.array_utils.byte_bounds(self.arrays[k])
+            if groups and low < end:
+                groups[-1].append(k)
+                end = max(end, high)
+            else:
+                groups.append([k])
+                end = high
+        pointers: dict[int, Pointer] = {}
+        buffers = []
+        for number, group in enumerate(sorted(groups, key=min)):
+            buffer, start = self._buffer(group)
+            buffers.append(buffer)
+            for k in group:
+                address = self.arrays[k].__array_interface__["data"][0]
+                pointers[k] = Pointer(0, number, address - start)
+        return tuple(buffers), [pointers[k] for k in range(len(self.arrays))]
+
+    def _buffer(self, group: list[int]) -> tuple[Buffer, int]:
+        """One buffer over all arrays of a group, and the host address of its first byte."""
+        arrays = [self.arrays[k] for k in group]
+        name = "/".join(dict.fromkeys(self.names[k] for k in sorted(group)))
+        if len(arrays) == 1 and arrays[0].flags.c_contiguous:
+            return Buffer(name, arrays[0]), int(arrays[0].__array_interface__["data"][0])
+        bounds = [np.lib.array_utils.byte_bounds(array) for array in arrays]
+        low, high = min(b[0] for b in bounds), max(b[1] for b in bounds)
+        # A view of the host memory that the arrays span: writing the buffer back writes them all.
+        widest = max(arrays, key=lambda a: a.nbytes)
+        base = widest
+        while isinstance(base.base, np.ndarray):
+            base = base.base
+        start = np.lib.array_utils.byte_bounds(base)[0]
+        if base.flags.forc and start <= low and high <= start + base.nbytes:
+            flat = base.reshape(-1, order="A").view(np.uint8)[low - start : high - start]
+            item = widest.dtype
+            if (high - low) % item.itemsize == 0:
+                flat = flat.view(item)
+            return Buffer(name, flat), low
+        copy = np.ascontiguousarray(widest)
+        return Buffer(name, copy), int(copy.__array_interface__["data"][0])

@@ -1,0 +1,267 @@
+"""Numba `@cuda.jit` kernels: PTX for the types of the arguments, which are passed as numba-cuda passes them.
+
+Source of the argument layout: numba-cuda's launcher. An array becomes its memory-info and parent pointers (0),
+the number of elements, the element size, the data pointer, the shape and the strides in bytes. Records,
+device arrays and registered argument extensions are not handled here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from racedart.finding.errors import InputError, UsageError
+from racedart.shadow.frontends.buffers import Buffers
+from racedart.shadow.frontends.numba_device import COMPUTE_CAPABILITY, no_device, signatures_of
+from racedart.shadow.launch import Dim3, Kernel, Launch, Param, Pointer
+from racedart.shadow.ptx import parse_module
+
+
+def numba_launch(dispatcher: Any, grid: Dim3, block: Dim3, args: Sequence[Any], shared_bytes: int) -> Launch:
+    """A launch of a dispatcher. Raises UsageError for arguments and InputError for code that does not compile."""
+    name = dispatcher.py_func.__name__
+    names = _parameter_names(dispatcher)
+    if len(args) != len(names):
+        raise UsageError(
+            f"kernel {name} takes {len(names)} arguments ({', '.join(names)}); {len(args)} were given: "
+            f"give {len(names)}"
+        )
+    types = _types(name, names, args)
+    types = _declared_types(dispatcher, name, names, types)
+    kernel = _compiled(dispatcher, name, types)
+    buffers = Buffers()
+    words: list[bytes | int] = []
+    for parameter, type_, value in zip(names, types, args, strict=True):
+        _flatten(name, parameter, type_, value, buffers, words)
+    made, pointers = buffers.finish()
+    params = []
+    for word in words:
+        if isinstance(word, int):
+            pointer = pointers[word]
+            params.append(Param(bytes(8), (Pointer(0, pointer.buffer, pointer.offset),)))
+        else:
+            params.append(Param(word))
+    return Launch(kernel, grid, block, shared_bytes, tuple(params), made)
+
+
+def _parameter_names(dispatcher: Any) -> tuple[str, ...]:
+    code = dispatcher.py_func.__code__
+    return tuple(code.co_varnames[: code.co_argcount])
+
+
+def _types(name: str, names: Sequence[str], args: Sequence[Any]) -> tuple[Any, ...]:
+    import numba
+
+    types = []
+    for parameter, value in zip(names, args, strict=True):
+        try:
+            types.append(numba.typeof(value))
+        except (ValueError, TypeError) as error:
+            raise UsageError(
+                f"kernel {name}: argument {parameter!r} is a {type(value).__name__}, which Numba cannot pass to a "
+                "kernel: give a NumPy array, a number or a tuple of them"
+            ) from error
+    return tuple(types)
+
+
+def _declared_types(dispatcher: Any, name: str, names: Sequence[str], types: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The types of the explicit signature that the arguments fit, or the arguments' own."""
+    signatures = [s for s in signatures_of(dispatcher) if s]
+    if not signatures:
+        return types
+    for signature in signatures:
+        if len(signature) == len(types) and all(_fits(t, d) for t, d in zip(types, signature, strict=True)):
+            return signature
+    given = ", ".join(f"{n}: {t}" for n, t in zip(names, types, strict=True))
+    declared = " or ".join(f"({', '.join(map(str, s))})" for s in signatures)
+    raise UsageError(f"kernel {name} is declared for {declared}; the arguments are ({given})")
+
+
+def _fits(given: Any, declared: Any) -> bool:
+    from numba import types
+
+    if isinstance(declared, types.Array):
+        return (
+            isinstance(given, types.Array)
+            and given.dtype == declared.dtype
+            and given.ndim == declared.ndim
+            and declared.layout in {"A", given.layout}
+        )
+    return given == declared or (isinstance(given, types.Number) and isinstance(declared, types.Number))
+
+
+_cache: dict[tuple[int, tuple[Any, ...]], tuple[Any, Kernel]] = {}
+
+
+def _compiled(dispatcher: Any, name: str, types: tuple[Any, ...]) -> Kernel:
+    key = (id(dispatcher), types)
+    # The dispatcher is kept with the entry, so that its id cannot be another one's.
+    if key not in _cache:
+        _cache[key] = (dispatcher, _compile(dispatcher, name, types))
+    return _cache[key][1]
+
+
+def _compile(dispatcher: Any, name: str, types: tuple[Any, ...]) -> Kernel:
+    from numba import cuda
+    from numba.core.errors import NumbaError
+
+    options = dispatcher.targetoptions
+    shared_names: dict[str, str] = {}
+    with (
+        no_device(),
+        _recorded_names(shared_names),
+        _lines_of_callees(dispatcher.py_func),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")
+        try:
+            ptx, _ = cuda.compile_ptx(
+                dispatcher.py_func,
+                types,
+                debug=bool(options.get("debug")),
+                lineinfo=not options.get("debug"),
+                fastmath=bool(options.get("fastmath")),
+                opt=bool(options.get("opt", True)),
+                cc=COMPUTE_CAPABILITY,
+            )
+        except Exception as error:
+            known = isinstance(error, NumbaError) or "numba" in type(error).__module__
+            if not known and not isinstance(error, (NotImplementedError, TypeError)):
+                raise
+            code = dispatcher.py_func.__code__
+            text = str(error).strip()
+            raise InputError(
+                f"{code.co_filename}:{code.co_firstlineno}: kernel {name} does not compile for "
+                f"({', '.join(map(str, types))}): {text}"
+            ) from error
+    entry = next(iter(parse_module(ptx).kernels))
+    for symbol in list(shared_names):
+        if f"{symbol}[]" in ptx:
+            shared_names[""] = shared_names[symbol]
+    return Kernel(ptx, entry, name, "numba", shared_names)
+
+
+@contextlib.contextmanager
+def _recorded_names(names: dict[str, str]) -> Iterator[None]:
+    """Record, while a kernel is lowered, which variable each shared array is assigned to."""
+    from numba.cuda import cudaimpl
+
+    original = getattr(cudaimpl, "_get_unique_smem_id", None)
+    if original is None:
+        # Another release of numba-cuda: findings show the PTX symbol.
+        yield
+        return
+
+    def record(name: str) -> str:
+        symbol = str(original(name))
+        variable = _assigned_variable()
+        if variable:
+            names[symbol] = variable
+        return symbol
+
+    cudaimpl._get_unique_smem_id = record
+    try:
+        yield
+    finally:
+        cudaimpl._get_unique_smem_id = original
+
+
+def _assigned_variable() -> str:
+    """The target of the assignment that Numba is lowering, found in the frames of its lowering."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        target = getattr(frame.f_locals.get("inst"), "target", None)
+        name = getattr(target, "name", "")
+        if name and not name.startswith("$"):
+            return str(name).split(".")[0]
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    return ""
+
+
+@contextlib.contextmanager
+def _lines_of_callees(function: Any) -> Iterator[None]:
+    """Let the device functions that a kernel calls be compiled with lines of their own."""
+    callees = [v for v in _referenced(function) if hasattr(v, "py_func") and hasattr(v, "targetoptions")]
+    changed = [v for v in callees if not v.targetoptions.get("lineinfo") and not v.targetoptions.get("debug")]
+    for callee in changed:
+        callee.targetoptions["lineinfo"] = True
+    try:
+        yield
+    finally:
+        for callee in changed:
+            callee.targetoptions["lineinfo"] = False
+
+
+def _referenced(function: Any) -> list[Any]:
+    """What a function and the functions that it refers to name as globals or free variables."""
+    found: list[Any] = []
+    pending = [function]
+    seen = set()
+    while pending:
+        current = pending.pop()
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        code = current.__code__
+        values = [current.__globals__[name] for name in code.co_names if name in current.__globals__]
+        values += [cell.cell_contents for cell in current.__closure__ or () if _filled(cell)]
+        found += values
+        pending += [value.py_func for value in values if hasattr(value, "py_func")]
+    return found
+
+
+def _filled(cell: Any) -> bool:
+    try:
+        _ = cell.cell_contents
+    except ValueError:
+        return False
+    return True
+
+
+def _flatten(kernel: str, name: str, type_: Any, value: Any, buffers: Buffers, words: list[bytes | int]) -> None:
+    """Append the parameters of one argument: bytes, or the number of an array for its pointer."""
+    from numba import types
+
+    if isinstance(type_, types.Array):
+        words += [
+            bytes(8),
+            bytes(8),
+            _word(value.size),
+            _word(value.dtype.itemsize),
+            buffers.add(name, value),
+        ]
+        words += [_word(n) for n in value.shape]
+        words += [_word(n) for n in value.strides]
+    elif isinstance(type_, types.Boolean):
+        words.append(struct.pack("<?", bool(value)))
+    elif isinstance(type_, types.Integer):
+        try:
+            words.append(np.dtype(str(type_)).type(value).tobytes())
+        except OverflowError:
+            raise UsageError(
+                f"kernel {kernel}: argument {name!r} is {value}, which is no value of {type_}"
+            ) from None
+    elif isinstance(type_, types.Float):
+        words.append(np.dtype(str(type_)).type(value).tobytes())
+    elif isinstance(type_, types.Complex):
+        part = np.float32 if type_ == types.complex64 else np.float64
+        words += [part(value.real).tobytes(), part(value.imag).tobytes()]
+    elif isinstance(type_, types.BaseTuple):
+        for k, (item_type, item) in enumerate(zip(type_, value, strict=True)):
+            _flatten(kernel, f"{name}[{k}]", item_type, item, buffers, words)
+    else:
+        raise UsageError(
+            f"kernel {kernel}: argument {name!r} has type {type_}, which racedart cannot pass yet: give arrays, "
+            "numbers or tuples of them"
+        )
+
+
+def _word(value: int) -> bytes:
+    return struct.pack("<q", value)

@@ -1,0 +1,109 @@
+"""CUDA C++ -> PTX by NVRTC, which needs neither driver nor GPU. Headers are those of the CUDA wheels."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from racedart.finding.errors import InputError, MissingDependencyError
+
+DEFAULT_OPTIONS = ("-lineinfo", "--gpu-architecture=compute_90", "-std=c++17", "-default-device")
+
+
+class CompilationError(InputError):
+    """CUDA C++ that does not compile; `log` is the compiler's."""
+
+    def __init__(self, name: str, log: str) -> None:
+        lines = [line for line in log.splitlines() if line.strip()]
+        first = next((line for line in lines if "error" in line), lines[0] if lines else "no message")
+        super().__init__(f"{name} does not compile: {first}\n" + "\n".join(lines[:40]))
+        self.log = log
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """ptx: text; lowered: the symbol of the name expression."""
+
+    ptx: str
+    lowered: str
+
+
+def compile_cuda(
+    source: str, name: str, expression: str, options: Sequence[str], includes: Sequence[str]
+) -> Compiled:
+    """Compile a program and find the symbol of a kernel given as a C++ name expression.
+
+    name: file name for messages and line information. Options of the caller come after the defaults and
+    win. Raises CompilationError and MissingDependencyError.
+    """
+    nvrtc = _nvrtc()
+    program = _checked(nvrtc, nvrtc.nvrtcCreateProgram(source.encode(), name.encode(), 0, [], []))
+    try:
+        if expression:
+            _checked(nvrtc, nvrtc.nvrtcAddNameExpression(program, expression.encode()))
+        # Only lines of the user's program and of headers with code matter; the warning floods do not.
+        all_options = [
+            *DEFAULT_OPTIONS[:3],
+            *options,
+            "-w",
+            *(f"-I{path}" for path in (*includes, *header_folders())),
+        ]
+        encoded = [option.encode() for option in all_options]
+        (status,) = nvrtc.nvrtcCompileProgram(program, len(encoded), encoded)
+        if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            raise CompilationError(name, _log(nvrtc, program))
+        size = _checked(nvrtc, nvrtc.nvrtcGetPTXSize(program))
+        text = bytes(size)
+        _checked(nvrtc, nvrtc.nvrtcGetPTX(program, text))
+        lowered = ""
+        if expression:
+            lowered = _checked(nvrtc, nvrtc.nvrtcGetLoweredName(program, expression.encode())).decode()
+        return Compiled(text.decode().rstrip("\0"), lowered)
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+
+
+@functools.cache
+def header_folders() -> tuple[str, ...]:
+    """Include folders of the CUDA runtime and of CCCL, as far as they are installed."""
+    try:
+        import cuda.pathfinder as pathfinder
+    except ImportError:
+        return ()
+    folders = []
+    for name in ("cudart", "cccl"):
+        try:
+            folder = pathfinder.find_nvidia_header_directory(name)
+        except Exception:  # a missing or unknown header set is no error here: only its users notice
+            folder = None
+        if folder:
+            folders.append(str(folder))
+    return tuple(folders)
+
+
+def _nvrtc() -> Any:
+    try:
+        from cuda.bindings import nvrtc
+
+        nvrtc.nvrtcVersion()
+    except (ImportError, RuntimeError) as error:
+        raise MissingDependencyError(
+            f"CUDA C++ needs NVRTC, which is not installed ({error}): pip install 'racedart[cuda]'"
+        ) from error
+    return nvrtc
+
+
+def _checked(nvrtc: Any, result: tuple[Any, ...]) -> Any:
+    status, *values = result
+    if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        raise InputError(f"NVRTC failed: {status.name}")
+    return values[0] if values else None
+
+
+def _log(nvrtc: Any, program: Any) -> str:
+    size = _checked(nvrtc, nvrtc.nvrtcGetProgramLogSize(program))
+    text = bytes(size)
+    _checked(nvrtc, nvrtc.nvrtcGetProgramLog(program, text))
+    return text.decode("utf-8", "replace").rstrip("\0")
