@@ -1,1 +1,72 @@
-"""racedart: find data races in CUDA kernels, with or without a GPU."""
+"""racedart: find data races in CUDA kernels, with or without a GPU.
+
+    run = racedart.check(kernel, grid, block, *args)
+    run.verdict       # "clean", "findings" or "incomplete"
+    run.findings      # each with both source lines and the fix
+
+Nothing heavy is imported before it is used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from racedart.checking import check, cuda_kernel
+    from racedart.finding.errors import InputError, MissingDependencyError, RacedartError, UsageError
+    from racedart.finding.model import Edit, Finding, Fix, Level, Location, Reason, Verdict
+    from racedart.finding.run import LaunchRecord, Run, load_run
+    from racedart.version import __version__
+
+_HOMES = {
+    "check": "checking",
+    "cuda_kernel": "checking",
+    "InputError": "finding.errors",
+    "MissingDependencyError": "finding.errors",
+    "RacedartError": "finding.errors",
+    "UsageError": "finding.errors",
+    "Edit": "finding.model",
+    "Finding": "finding.model",
+    "Fix": "finding.model",
+    "Level": "finding.model",
+    "Location": "finding.model",
+    "Reason": "finding.model",
+    "Verdict": "finding.model",
+    "LaunchRecord": "finding.run",
+    "Run": "finding.run",
+    "load_run": "finding.run",
+    "__version__": "version",
+}
+
+__all__ = [
+    "Edit",
+    "Finding",
+    "Fix",
+    "InputError",
+    "LaunchRecord",
+    "Level",
+    "Location",
+    "MissingDependencyError",
+    "RacedartError",
+    "Reason",
+    "Run",
+    "UsageError",
+    "Verdict",
+    "__version__",
+    "check",
+    "cuda_kernel",
+    "load_run",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'racedart' has no attribute {name!r}")
+    value = getattr(import_module(f"racedart.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -22,7 +22,6 @@ class Buffer:
     """Device memory that parameters point to.
 
     name: the kernel's parameter. array: C-contiguous host array of any dtype and shape; it holds the
-
     contents before the run, and after it.
     """
 

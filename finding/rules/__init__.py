@@ -1,0 +1,1 @@
+"""The rules, one Markdown file each; read by racedart.finding.registry."""

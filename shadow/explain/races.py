@@ -80,14 +80,19 @@ class RaceCollector:
             self._place(trace, row, event, role)
             for row, event, role in zip((pair.earlier, pair.later), events, ("earlier", "later"), strict=True)
         ]
-        fix = fix_for(pair.rule, events, places, group.relations, self.launch.kernel.language)
+        sites = (int(trace.site[pair.earlier]), int(trace.site[pair.later]))
+        # The barrier belongs behind the access that stands first in the program, whichever ran first.
+        turn = -1 if self._follows(sites[1], sites[0], pair.relation) else 1
+        updates = _is_update(trace, pair)
+        language = self.launch.kernel.language
+        fix = fix_for(pair.rule, events[::turn], places[::turn], group.relations, language, updates)
         properties: Mapping[str, Json] = {
             "kernel": self.launch.kernel.name,
             "space": named.space,
             "variable": named.variable,
             "element": named.element,
             "count": group.words,
-            "hazard": _hazard(*events),
+            "hazard": _hazard(*events[::turn]),
             "relation": _widest(group.relations),
             "rules": sorted(group.rules),
             "accesses": [later, earlier],
@@ -98,6 +103,17 @@ class RaceCollector:
         )
         level = Level.WARNING if pair.rule == "R105" else Level.ERROR
         return Finding(pair.rule, level, message, places[1], (places[0],), Fix(fix), properties)
+
+    def _follows(self, first: int, second: int, relation: str) -> bool:
+        """Whether the program runs from one site to the other without a barrier, and not the other way."""
+        kinds = {"bar", "barrier"}
+        stops = frozenset(
+            i
+            for i, instruction in enumerate(self.plan.graph.instructions)
+            if instruction.opcode in kinds and (relation == "warp" or not instruction.has("warp"))
+        )
+        graph = self.plan.graph
+        return graph.leads_to(first, second, stops) and not graph.leads_to(second, first, stops)
 
     def _place(self, trace: Trace, row: int, event: Event, role: str) -> Location:
         x, y, z = coordinates(int(trace.thread[row]), self.launch.block)
@@ -230,8 +246,28 @@ _CALLS = {
 }
 
 
-def fix_for(rule: str, events: list[Event], places: list[Location], relations: set[str], language: str) -> str:
-    """The missing synchronisation as a sentence; events and places: earlier, later."""
+def _is_update(trace: Trace, pair: Pair) -> bool:
+    """Whether the earlier thread makes both accesses of the element, as in `x[0] += 1`."""
+    row = pair.earlier
+    mine = (trace.thread == trace.thread[row]) & (trace.block == trace.block[row])
+    same = mine & (trace.word == trace.word[row]) & (trace.shared == trace.shared[row])
+    sites = {int(trace.site[row]), int(trace.site[pair.later])}
+    return len(sites) == 2 and sites <= {int(site) for site in trace.site[same]}
+
+
+def fix_for(
+    rule: str,
+    events: list[Event],
+    places: list[Location],
+    relations: set[str],
+    language: str,
+    updates: bool,
+) -> str:
+    """The missing synchronisation as a sentence.
+
+    events, places: in the order of the program, if it has one. updates: each thread reads and writes the
+    element.
+    """
     calls = _CALLS.get(language, _CALLS["cuda"])
     widest = _widest(relations)
     earlier, later = places
@@ -254,14 +290,26 @@ def fix_for(rule: str, events: list[Event], places: list[Location], relations: s
             f"make the plain access at line {plain.line} atomic as well, or put {calls[widest]} between "
             f"line {earlier.line} and line {later.line}"
         )
-    if same_line:
+    if same_line and updates:
         return f"several threads update the same element at line {later.line}: use {calls['atomic']}"
+    if same_line and rule == "R101":
+        return (
+            f"several threads write the same element at line {later.line}: let one thread own each element, or use "
+            f"{calls['atomic']}"
+        )
+    if same_line and widest != "grid":
+        return (
+            f"line {later.line} reads what another thread writes there: read into a variable, put {calls[widest]}, "
+            "and write then"
+        )
+    if same_line:
+        return f"line {later.line} reads what another block writes there: write to another array than is read"
     if widest == "grid":
         return (
             f"no barrier orders the blocks of a launch: let each element belong to one block, use "
             f"{calls['atomic']}, or separate the accesses by {calls['grid']}"
         )
-    loop = " (of the next iteration)" if later.line < earlier.line else ""
+    loop = " of the next iteration" if later.line < earlier.line else ""
     return (
         f"put {calls[widest]} between the {_kind(events[0])} at line {earlier.line} and the "
         f"{_kind(events[1])} at line {later.line}{loop}"

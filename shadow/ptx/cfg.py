@@ -86,6 +86,26 @@ class Graph:
                     stack.pop()
         return frozenset(found)
 
+    def leads_to(self, a: int, b: int, stops: frozenset[int]) -> bool:
+        """Whether b can run after instruction a on a path that meets none of the stops in between."""
+        block_of = {i: k for k in self.edges for i in range(self.blocks[k].start, self.blocks[k].end)}
+        pending = [a + 1] if a + 1 < self.blocks[block_of[a]].end else self._starts(block_of[a])
+        seen: set[int] = set()
+        while pending:
+            i = pending.pop()
+            if i in seen or i in stops:
+                continue
+            if i == b:
+                return True
+            seen.add(i)
+            pending += [i + 1] if i + 1 < self.blocks[block_of[i]].end else self._starts(block_of[i])
+        return False
+
+    def _starts(self, block: int) -> list[int]:
+        """First instructions of the blocks that follow."""
+        found = [self.blocks[s].start for s in self.edges.successors(block)]
+        return [i for i in found if i < len(self.instructions)]
+
     @cached_property
     def live_before(self) -> tuple[frozenset[str], ...]:
         """For each instruction the registers live before it."""

@@ -1,0 +1,219 @@
+"""The command line. Parses and calls; exit codes are those of finding/run, 2 for usage and input, 4 for faults."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import traceback
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+from racedart.finding.errors import InputError, RacedartError, UsageError
+from racedart.finding.model import Level
+from racedart.finding.run import Run, exit_code, load_run
+from racedart.version import __version__
+
+USAGE, INTERNAL, INTERRUPTED = 2, 4, 130
+DEFAULT_TIMEOUT = 300.0
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit with its code."""
+    try:
+        code = cli.main(arguments, prog_name="racedart", standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        code = stop.exit_code
+    except click.ClickException as error:
+        error.show()
+        code = USAGE
+    except RacedartError as error:
+        click.echo(f"racedart: error: {error}", err=True)
+        code = USAGE
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        click.echo("racedart: interrupted", err=True)
+        code = INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output has gone; nothing more can be said.
+        sys.stderr.close()
+        code = INTERRUPTED
+    except Exception:  # whatever it is, it is a fault of racedart, and its exit code says so
+        traceback.print_exc()
+        click.echo("racedart: internal error: please report this with the command and the traceback", err=True)
+        code = INTERNAL
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="racedart")
+def cli() -> None:
+    """Find data races in CUDA kernels (Numba, CUDA C++, PTX), with the source lines and the fix."""
+
+
+def _output_options(command: Any) -> Any:
+    formats = click.Choice(["text", "json"])
+    command = click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the report here.")(
+        command
+    )
+    return click.option("--output-format", type=formats, default="text", show_default=True)(command)
+
+
+def _fail_on_option(command: Any) -> Any:
+    return click.option(
+        "--fail-on",
+        type=click.Choice(["error", "warning", "note", "never"]),
+        default="error",
+        show_default=True,
+        help="Lowest level of a finding that gives exit code 1.",
+    )(command)
+
+
+@cli.command()
+@click.argument("target", metavar="FILE::KERNEL")
+@click.option("--grid", required=True, help="Blocks: N, or X,Y or X,Y,Z.")
+@click.option("--block", required=True, help="Threads of a block: N, or X,Y or X,Y,Z.")
+@click.option("--arg", "args", multiple=True, help="An argument, in order: zeros:1024:f4, 32:i4, FILE.npy, ...")
+@click.option("--shared-bytes", type=int, default=0, help="Dynamic shared memory of a block.")
+@click.option("--engine", type=click.Choice(["auto", "cpu", "gpu"]), default="auto", show_default=True)
+@click.option("--mode", type=click.Choice(["exact", "hirace"]), default="exact", show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the order in which threads run.")
+@click.option("--schedules", type=int, default=1, show_default=True, help="How many orders are tried.")
+@click.option("--thorough", is_flag=True, help="Check the unoptimised build as well.")
+@click.option("--timeout", type=float, default=DEFAULT_TIMEOUT, show_default=True, help="Seconds for the check.")
+@click.option("--define", multiple=True, help="Macro for CUDA C++: NAME or NAME=VALUE.")
+@click.option("--option", multiple=True, help="Option for NVRTC.")
+@click.option("-I", "include", multiple=True, help="Include folder for CUDA C++.")
+@click.option("--save", type=click.Path(dir_okay=False), help="Write the run file here.")
+@_output_options
+@_fail_on_option
+@click.pass_context
+def check(context: click.Context, /, **given: Any) -> int:
+    """Check one launch of a kernel, without a GPU.
+
+    FILE::KERNEL is k.py::kernel, 'k.cu::ns::scale<float,4>' or k.ptx::entry.
+
+    Exit code: 0 clean, 1 findings at or above --fail-on, 2 usage or input, 3 incomplete, 4 internal error.
+    """
+    from racedart import checking
+    from racedart.shadow.frontends import load_target, parse_argument
+
+    target = given["target"]
+    if "::" not in target and target.endswith(".py") and not given["args"] and not Path(target).exists():
+        raise InputError(f"{target}: no such file")
+    kernel = load_target(target, given["define"], given["option"], given["include"])
+    arguments = [parse_argument(text) for text in given["args"]]
+    run = checking.check(
+        kernel,
+        _dimensions("--grid", given["grid"]),
+        _dimensions("--block", given["block"]),
+        *arguments,
+        shared_bytes=given["shared_bytes"],
+        engine=given["engine"],
+        mode=given["mode"],
+        seed=given["seed"],
+        schedules=given["schedules"],
+        timeout=given["timeout"],
+        thorough=given["thorough"],
+    )
+    run = _with_command(run, shlex.join(["racedart", *_arguments(context)]))
+    if given["save"]:
+        run.save(given["save"])
+    return _report(run, given["output_format"], given["output"], given["fail_on"])
+
+
+@cli.command()
+@click.argument("file", type=click.Path(dir_okay=False))
+@_output_options
+@_fail_on_option
+def report(file: str, output_format: str, output: str | None, fail_on: str) -> int:
+    """Show a saved run in another format; the exit code is that of the run."""
+    return _report(load_run(file), output_format, output, fail_on)
+
+
+@cli.command()
+def rules() -> None:
+    """List the rules."""
+    from racedart.finding.registry import rules as registered
+
+    for rule in registered():
+        click.echo(f"{rule.id}  {rule.level!s:8} {rule.name:24} {rule.summary}")
+
+
+@cli.command()
+@click.argument("rule")
+def explain(rule: str) -> None:
+    """Explain a rule, by id or name, with examples and the fix."""
+    from racedart.finding.registry import rule as registered
+
+    found = registered(rule)
+    click.echo(f"# {found.id} {found.name} ({found.level})\n\n{found.summary}\n\n{found.text}")
+
+
+@cli.command()
+def doctor() -> None:
+    """Say what works on this machine, and what to install for the rest."""
+    from racedart.doctor import examine
+
+    for line in examine():
+        click.echo(str(line))
+
+
+@cli.command()
+@click.option("--output-format", type=click.Choice(["md", "csv", "dot"]), default="md", show_default=True)
+@click.option("--mode", type=click.Choice(["exact", "hirace"]), default="exact", show_default=True)
+def fsm(output_format: str, mode: str) -> None:
+    """Print the transition table of the state machine."""
+    from racedart.fsm import render
+
+    click.echo(render(output_format, mode), nl=False)
+
+
+def _arguments(context: click.Context) -> list[str]:
+    """The command line of a check, from its parsed parameters, without what only concerns the report."""
+    words = ["check"]
+    shown = {
+        p.name: p for p in context.command.params if p.name not in {"output", "output_format", "fail_on", "save"}
+    }
+    for name, parameter in shown.items():
+        value = context.params[str(name)]
+        if isinstance(parameter, click.Argument):
+            words.append(value)
+        elif parameter.multiple:
+            for item in value:
+                words += [parameter.opts[-1], item]
+        elif context.get_parameter_source(str(name)) == click.core.ParameterSource.COMMANDLINE:
+            words += [parameter.opts[0]] if isinstance(value, bool) else [parameter.opts[0], str(value)]
+    return words
+
+
+def _with_command(run: Run, command: str) -> Run:
+    findings = tuple(replace(f, properties={**f.properties, "reproduce": command}) for f in run.findings)
+    return replace(run, findings=findings)
+
+
+def _dimensions(name: str, text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise UsageError(f"{name} is {text!r}; give N, X,Y or X,Y,Z") from None
+
+
+def _report(run: Run, output_format: str, output: str | None, fail_on: str) -> int:
+    from racedart.reports import render
+
+    if output is None:
+        text = render(run, output_format, color=_colored())
+        click.echo(text, nl=False)
+    else:
+        try:
+            Path(output).write_text(render(run, output_format))
+        except OSError as error:
+            raise InputError(f"{output}: the report cannot be written: {error.strerror}") from error
+    return exit_code(run, None if fail_on == "never" else Level(fail_on))
+
+
+def _colored() -> bool:
+    import os
+
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

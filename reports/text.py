@@ -1,0 +1,159 @@
+"""The report for people: each finding with its source lines, its threads and its fix; the summary last.
+
+Plain text, or coloured by rich for a terminal. Lines are never wrapped, so that a path stays one word.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from racedart.finding.model import Finding, Level, Location, Reason, Verdict
+from racedart.finding.run import STATEMENT, Run
+
+_STYLES = {Level.ERROR: "bold red", Level.WARNING: "bold yellow", Level.NOTE: "bold cyan"}
+_VERDICTS = {Verdict.CLEAN: "bold green", Verdict.FINDINGS: "bold red", Verdict.INCOMPLETE: "bold yellow"}
+
+Span = tuple[str, str]
+"""Text and its rich style."""
+Line = list[Span]
+
+
+def render_text(run: Run, color: bool = False) -> str:
+    """The report, ending with the one-line summary."""
+    from rich.console import Console
+    from rich.text import Text
+
+    buffer = io.StringIO()
+    console = Console(
+        file=buffer,
+        force_terminal=color,
+        no_color=not color,
+        color_system="standard" if color else None,
+        width=10_000,
+    )
+    for line in _report(run):
+        text = Text()
+        for span, style in line:
+            text.append(span, style or None)
+        console.print(text, soft_wrap=True, highlight=False)
+    return buffer.getvalue()
+
+
+def summary(run: Run) -> str:
+    """Counts and verdict in one line."""
+    errors = sum(finding.level == Level.ERROR for finding in run.findings)
+    warnings = sum(finding.level == Level.WARNING for finding in run.findings)
+    notes = len(run.findings) - errors - warnings
+    counts = [_count(errors, "error"), _count(warnings, "warning")]
+    if notes:
+        counts.append(_count(notes, "note"))
+    incomplete = f" (incomplete: {_count(len(run.reasons), 'reason')})" if run.findings and run.reasons else ""
+    return f"{', '.join(counts)} in {_count(len(run.launches), 'launch', 'launches')}: {run.verdict}{incomplete}"
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def _report(run: Run) -> Iterator[Line]:
+    for finding in run.findings:
+        yield from _finding(finding, run.sources)
+        yield []
+    for reason in run.reasons:
+        yield from _reason(reason, run.sources)
+        yield []
+    yield [(STATEMENT, "dim")]
+    yield [("racedart: ", ""), (summary(run), _VERDICTS[run.verdict])]
+
+
+def _finding(finding: Finding, sources: Mapping[str, str]) -> Iterator[Line]:
+    level = str(finding.level)
+    yield [
+        (f"{_shown(finding.location)}: ", "bold"),
+        (level, _STYLES[finding.level]),
+        (f": {finding.message} ", "bold"),
+        (f"[{finding.rule}]", "cyan"),
+    ]
+    for place in (finding.location, *finding.related):
+        yield from _place(place, sources)
+    yield from _facts(finding)
+    if finding.fix is not None:
+        yield [("  fix: ", "bold green"), (finding.fix.description, "")]
+
+
+def _place(place: Location, sources: Mapping[str, str]) -> Iterator[Line]:
+    if place.message:
+        yield [(f"  {_shown(place)}: ", ""), (place.message, "")]
+    text = _source_line(place, sources)
+    if text is not None:
+        number = str(place.line)
+        yield [(f"    {number} | ", "dim"), (text.expandtabs(4).rstrip(), "")]
+        caret = max(place.column - 1, len(text) - len(text.lstrip()))
+        yield [(f"    {' ' * len(number)} | ", "dim"), (" " * len(text[:caret].expandtabs(4)) + "^", "bold red")]
+    caller = place.inlined_at
+    while caller is not None:
+        name = f" in {place.function}" if place.function else ""
+        yield [(f"    inlined{name} at {_shown(caller)}", "dim")]
+        place, caller = caller, caller.inlined_at
+
+
+def _facts(finding: Finding) -> Iterator[Line]:
+    properties = finding.properties
+    accesses = properties.get("accesses")
+    if isinstance(accesses, (list, tuple)):
+        for access in accesses:
+            if isinstance(access, Mapping):
+                yield [(f"  {_access(access)}", "dim")]
+    facts = []
+    if isinstance(properties.get("count"), int) and properties["count"] != 1:
+        facts.append(f"seen at {properties['count']} addresses of {properties.get('variable', '')}")
+    if properties.get("hazard"):
+        facts.append(f"hazard {properties['hazard']}")
+    if facts:
+        yield [(f"  {', '.join(facts)}", "dim")]
+    if isinstance(properties.get("reproduce"), str):
+        yield [("  reproduce: ", "dim"), (str(properties["reproduce"]), "dim")]
+
+
+def _access(access: Mapping[str, Any]) -> str:
+    text = f"{access.get('role', '')}: {access.get('instruction', '')}"
+    if "value_before" in access:
+        text += f"; value {access['value_before']}"
+        if access.get("value_after", access["value_before"]) != access["value_before"]:
+            text += f" -> {access['value_after']}"
+    return text
+
+
+def _reason(reason: Reason, sources: Mapping[str, str]) -> Iterator[Line]:
+    where = f"{_shown(reason.location)}: " if reason.location is not None else ""
+    yield [(where, "bold"), ("incomplete", "bold yellow"), (f": {reason.message}", "bold")]
+    if reason.location is not None:
+        yield from _place(reason.location, sources)
+    if reason.instruction:
+        yield [(f"  instruction: {reason.instruction}", "dim")]
+
+
+def _shown(place: Location) -> str:
+    if not place.file:
+        return "unknown place"
+    path = os.path.relpath(place.file) if os.path.isabs(place.file) else place.file
+    if path.startswith(".."):
+        path = place.file
+    column = f":{place.column}" if place.column else ""
+    return f"{path}:{place.line}{column}"
+
+
+def _source_line(place: Location, sources: Mapping[str, str]) -> str | None:
+    """The text of the line, None where the source cannot be read."""
+    text = sources.get(place.file)
+    if text is None:
+        try:
+            with open(place.file, encoding="utf-8", errors="replace") as file:
+                text = file.read()
+        except OSError:
+            return None
+    lines = text.splitlines()
+    return lines[place.line - 1] if 1 <= place.line <= len(lines) else None

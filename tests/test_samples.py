@@ -1,0 +1,100 @@
+"""Every command in the first lines of every sample gives what the lines below it say."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from racedart.cli import cli
+from racedart.shadow.frontends import load_target, make_launch, parse_argument
+
+ROOT = Path(__file__).parent.parent
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """A command, the findings it gives as (rule, level, variable, line, line), and a NumPy expression."""
+
+    command: str
+    findings: frozenset[tuple[str, str, str, int, int]]
+    result: str
+
+
+def expectations() -> list[Expectation]:
+    found = []
+    for path in sorted((ROOT / "samples").iterdir()):
+        if path.suffix not in {".py", ".cu"}:
+            continue
+        command, findings, result = "", [], ""
+        for line in path.read_text().splitlines():
+            text = re.sub(r"^(#|//) ", "", line)
+            if text == line:
+                break
+            if text.startswith("$ "):
+                if command:
+                    found.append(Expectation(command, frozenset(findings), result))
+                command, findings, result = text[2:], [], ""
+            elif match := re.fullmatch(r"(R\d+) (\w+) (\w+) lines (\d+) (\d+)", text):
+                rule, level, variable, a, b = match.groups()
+                findings.append((rule, level, variable, int(a), int(b)))
+            elif text.startswith("result: "):
+                result = text.removeprefix("result: ")
+        found.append(Expectation(command, frozenset(findings), result))
+    return found
+
+
+def name(expectation: Expectation) -> str:
+    words = shlex.split(expectation.command)
+    return words[2].removeprefix("samples/") + ("-fixed" if "FIXED" in words else "")
+
+
+def test_there_are_samples() -> None:
+    assert len(expectations()) >= 20
+
+
+@pytest.mark.parametrize("expectation", expectations(), ids=name)
+def test_sample(expectation: Expectation, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    words = shlex.split(expectation.command)
+    assert words[:2] == ["racedart", "check"]
+    result = CliRunner().invoke(cli, [*words[1:], "--output-format", "json"], standalone_mode=False)
+    assert result.exception is None, result.exception
+    run = json.loads(result.stdout)
+    assert not run["reasons"]
+    found = {
+        (
+            finding["rule"],
+            finding["level"],
+            finding["properties"]["variable"],
+            *sorted([finding["location"]["line"], finding["related"][0]["line"]]),
+        )
+        for finding in run["findings"]
+    }
+    assert found == expectation.findings
+    assert result.return_value == (1 if expectation.findings else 0)
+
+
+@pytest.mark.parametrize("expectation", [e for e in expectations() if e.result], ids=name)
+def test_repaired_sample_computes_what_it_should(expectation: Expectation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results of the CPU engine against NumPy."""
+    from racedart.shadow.check import check_launch
+    from racedart.shadow.outcome import Options
+
+    monkeypatch.chdir(ROOT)
+    words = shlex.split(expectation.command)
+
+    def options(key: str) -> list[str]:
+        return [words[i + 1] for i, word in enumerate(words) if word == key]
+
+    arguments = [parse_argument(text) for text in options("--arg")]
+    grid, block = (tuple(int(n) for n in options(key)[0].split(",")) for key in ("--grid", "--block"))
+    kernel = load_target(words[2], options("--define"))
+    check_launch(make_launch(kernel, grid, block, arguments), Options())
+    last = [a for a in arguments if isinstance(a, np.ndarray)][-1]
+    np.testing.assert_array_equal(last, eval(expectation.result, {"np": np}))
