@@ -64,6 +64,12 @@ def check_ptx(ptx: str, *arguments: Any, options: Options | None = None, **launc
     return check_launch(launch_of(ptx, arguments, **launch), options or Options())
 
 
+def assert_clean(outcome: Outcome) -> None:
+    """Neither a finding nor a reason to doubt that there is none."""
+    assert not outcome.findings
+    assert not outcome.reasons
+
+
 def line_pairs(outcome: Outcome) -> set[tuple[str, int, int]]:
     """Rule and lines of each race finding, the smaller line first."""
     return {

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ptx_kernels import check_ptx, launch_of, line_pairs, module, rules
+from ptx_kernels import assert_clean, check_ptx, launch_of, line_pairs, module, rules
 from racedart.shadow.check import check_launch
 from racedart.shadow.outcome import Options
 
@@ -27,7 +27,7 @@ def test_vectors_of_every_width_are_copied() -> None:
     source = np.arange(64, dtype=np.uint32)
     target = np.zeros_like(source)
     outcome = check_ptx(module(text, ["u64", "u64"]), source, target, block=(8, 1, 1))
-    assert outcome.findings == outcome.reasons == ()
+    assert_clean(outcome)
     assert target.tolist() == source.tolist()
 
 
@@ -70,7 +70,7 @@ def test_variables_of_the_module_and_the_thread() -> None:
     """
     out = np.zeros(4, np.uint32)
     outcome = check_ptx(module(text, ["u64"], declarations), out, block=(4, 1, 1))
-    assert outcome.findings == outcome.reasons == ()
+    assert_clean(outcome)
     assert out.tolist() == [42, 43, 44, 45]
 
 
@@ -95,7 +95,7 @@ def test_generic_addresses_reach_shared_memory_of_the_own_block() -> None:
     """
     out = np.zeros(48, np.uint32)
     outcome = check_ptx(module(text, ["u64"], ".shared .align 4 .b8 tile[4];"), out, block=(48, 1, 1))
-    assert outcome.findings == outcome.reasons == ()
+    assert_clean(outcome)
     assert out.tolist() == [48] * 48
 
 
@@ -132,7 +132,7 @@ def test_atomics_of_a_block_give_the_total_and_do_not_race(name: str, scope: str
     values = np.arange(1, 65).astype(dtype)
     out = np.zeros(2, dtype)
     outcome = check_ptx(module(text, ["u64", "u64"]), values, out, block=(64, 1, 1))
-    assert outcome.findings == outcome.reasons == ()
+    assert_clean(outcome)
     assert out[0] == expected(values)
 
 
@@ -148,7 +148,7 @@ def test_compare_and_swap_exchange_and_wrapping_counters() -> None:
     """
     memory = np.array([4, 0, 9, 5, 5], np.uint32)
     outcome = check_ptx(module(text, ["u64"]), memory)
-    assert outcome.findings == outcome.reasons == ()
+    assert_clean(outcome)
     assert memory.tolist() == [0, 4, 77, 6, 5]
 
 
@@ -256,7 +256,7 @@ def test_neighbouring_bytes_do_not_race() -> None:
     """
     memory = np.zeros(64, np.uint8)
     outcome = check_ptx(module(text, ["u64"]), memory, block=(64, 1, 1))
-    assert outcome.findings == outcome.reasons == ()
+    assert_clean(outcome)
     assert memory.tolist() == list(range(64))
 
 

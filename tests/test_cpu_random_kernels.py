@@ -91,38 +91,51 @@ def kernel(program: list[Step]) -> tuple[str, list[int]]:
     return module("\n".join([*lines, "ret;"]), ["u64"], ".shared .align 4 .b8 tile[32];"), places
 
 
+@dataclass(frozen=True)
+class Made:
+    """An access as brute force sees it. memory: block (-1 for global memory) and element."""
+
+    memory: tuple[int, int]
+    thread: int
+    block: int
+    warp: int
+    barriers: int
+    syncs: int
+    kind: str
+    line: int
+
+
 def brute_force(program: list[Step], places: list[int], blocks: int, threads: int) -> set[tuple[int, int]]:
     """Line pairs of unordered conflicting accesses of different threads."""
-    accesses = []
+    accesses: dict[tuple[int, int], list[Made]] = {}
     for thread in range(blocks * threads):
-        block, warp = thread // threads, (thread, thread % threads // 32)[1]
+        block, warp = thread // threads, thread % threads // 32
         barriers = syncs = 0
         for step, line in zip(program, places, strict=True):
             element = step.element(thread)
             if element is not None:
                 memory = (block if step.shared else -1, element)
-                accesses.append((memory, thread, block, warp, barriers, syncs, step.kind, line))
+                made = Made(memory, thread, block, warp, barriers, syncs, step.kind, line)
+                accesses.setdefault(memory, []).append(made)
             barriers += step.barrier == "bar.sync 0;"
             syncs += step.barrier == "bar.warp.sync -1;"
-    found = set()
-    by_memory: dict[tuple[int, int], list[tuple[object, ...]]] = {}
-    for access in accesses:
-        by_memory.setdefault(access[0], []).append(access)
-    for group in by_memory.values():
-        for a, b in itertools.combinations(group, 2):
-            _, thread, block, warp, barriers, syncs, kind, line = a
-            _, thread2, block2, warp2, barriers2, syncs2, kind2, line2 = b
-            if thread == thread2 or kind == kind2 == "read":
-                continue
-            atomics = str(kind).endswith("atomic") and str(kind2).endswith("atomic")
-            if atomics and (block == block2 or kind == kind2 == "device atomic"):
-                continue
-            if block == block2 and barriers != barriers2:
-                continue
-            if block == block2 and warp == warp2 and syncs != syncs2:
-                continue
-            found.add((min(line, line2), max(line, line2)))  # type: ignore[type-var]  # lines are integers
-    return found  # type: ignore[return-value]  # lines are integers
+    return {
+        (min(a.line, b.line), max(a.line, b.line))
+        for group in accesses.values()
+        for a, b in itertools.combinations(group, 2)
+        if races(a, b)
+    }
+
+
+def races(a: Made, b: Made) -> bool:
+    if a.thread == b.thread or a.kind == b.kind == "read":
+        return False
+    atomics = a.kind.endswith("atomic") and b.kind.endswith("atomic")
+    if atomics and (a.block == b.block or a.kind == b.kind == "device atomic"):
+        return False
+    if a.block != b.block:
+        return True
+    return a.barriers == b.barriers and not (a.warp == b.warp and a.syncs != b.syncs)
 
 
 def evaluated(program: list[Step], blocks: int, threads: int) -> list[int]:

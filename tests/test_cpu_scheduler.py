@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ptx_kernels import check_ptx, line_pairs, module, rules
+from ptx_kernels import assert_clean, check_ptx, line_pairs, module, rules
 from racedart.shadow.outcome import Options, Outcome
 
 STORE_RESULT = """
@@ -162,7 +162,7 @@ def test_threads_that_exit_first_do_not_hold_up_a_barrier() -> None:
     """
     out = np.zeros(64, np.uint32)
     outcome = check_ptx(module(text + STORE_RESULT, ["u64"]), out, block=(64, 1, 1))
-    assert outcome.findings == outcome.reasons == ()
+    assert_clean(outcome)
     assert out.tolist() == [7] * 40 + [0] * 24
 
 
@@ -294,7 +294,7 @@ def test_a_block_may_wait_for_a_later_block() -> None:
     flag = np.zeros(1, np.uint32)
     text = FLAG + "setp.ne.u32 %p3, %r1, 39;\n@%p3 ret;\nst.relaxed.gpu.global.u32 [%rd1], 1;\nret;"
     outcome = check_ptx(module(text, ["u64"]), flag, grid=(40, 1, 1), block=(1024, 1, 1))
-    assert outcome.findings == outcome.reasons == ()
+    assert_clean(outcome)
     assert flag[0] == 1
 
 
@@ -331,7 +331,7 @@ def test_a_wrapped_barrier_count_gives_no_false_alarm(count: int) -> None:
     out = np.zeros(64, np.uint32)
     ptx = module(text + STORE_RESULT, ["u64"], ".shared .align 4 .b8 tile[4];")
     outcome = check_ptx(ptx, out, block=(64, 1, 1))
-    assert outcome.findings == outcome.reasons == ()
+    assert_clean(outcome)
     assert outcome.statistics["refuted"] == (1 if count % 2048 == 0 else 0)
 
 
@@ -354,7 +354,7 @@ def test_a_wrapped_warp_count_gives_no_false_alarm(count: int) -> None:
     out = np.zeros(32, np.uint32)
     ptx = module(text + STORE_RESULT, ["u64"], ".shared .align 4 .b8 tile[4];")
     outcome = check_ptx(ptx, out, block=(32, 1, 1))
-    assert outcome.findings == outcome.reasons == ()
+    assert_clean(outcome)
     assert outcome.statistics["refuted"] == (1 if count % 256 == 0 else 0)
 
 

@@ -270,4 +270,4 @@ def test_columns_agree_with_the_table() -> None:
     assert table.shape == (25, 4, 9)
     assert table.dtype == np.uint8
     for (state, access, column), following in np.ndenumerate(table):
-        assert fsm.exact()[(State(state), Access(access), *fsm.COLUMNS[column])] == following
+        assert fsm.exact()[tables.cell(State(state), Access(access), fsm.COLUMNS[column])] == following

@@ -31,7 +31,8 @@ def expectations() -> list[Expectation]:
     for path in sorted((ROOT / "samples").iterdir()):
         if path.suffix not in {".py", ".cu"}:
             continue
-        command, findings, result = "", [], ""
+        command, result = "", ""
+        findings: list[tuple[str, str, str, int, int]] = []
         for line in path.read_text().splitlines():
             text = re.sub(r"^(#|//) ", "", line)
             if text == line:
