@@ -27,3 +27,8 @@ def compiled_sample(request: pytest.FixtureRequest) -> str:
         return make_launch(kernel, 1, 64, [np.ones(64, np.int32)]).kernel.ptx
     path, name = KERNELS[request.param]
     return cuda_kernel(ROOT / path, name).compile()[0].ptx
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The smoke test comes first: if the stack is broken, that is the first thing to know."""
+    items.sort(key=lambda item: item.path.name != "test_smoke.py")

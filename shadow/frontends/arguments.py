@@ -92,7 +92,8 @@ def _number(text: str, word: str) -> int | float:
 def _typed(text: str, value: int | float, name: str) -> Any:
     dtype = _dtype(text, name)
     if dtype.kind in "iu":
+        # value - value is not 0 for NaN and infinity.
         limits = np.iinfo(dtype)
-        if value != int(value) or not limits.min <= value <= limits.max:
+        if value - value != 0 or value != int(value) or not limits.min <= value <= limits.max:
             raise UsageError(f"argument {text!r}: {value} is no value of type {dtype.name}")
     return dtype.type(value)

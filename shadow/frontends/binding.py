@@ -69,6 +69,8 @@ def _bound(parameter: Parameter, value: Any, buffers: Buffers) -> bytes | int:
     if isinstance(value, np.ndarray):
         if parameter.pointer is False or parameter.size != 8:
             raise ValueError(f"is an array; the kernel takes {parameter.type}: give one number")
+        if value.dtype.hasobject:
+            raise ValueError("is an array of Python objects: give an array of numbers")
         if parameter.pointee is not None and not _alike(parameter.pointee, value.dtype):
             raise ValueError(
                 f"is an array of {value.dtype.name}; the kernel takes {parameter.type}: give an array of "

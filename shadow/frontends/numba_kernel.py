@@ -59,6 +59,10 @@ def _types(name: str, names: Sequence[str], args: Sequence[Any]) -> tuple[Any, .
 
     types = []
     for parameter, value in zip(names, args, strict=True):
+        if isinstance(value, np.ndarray) and value.dtype.hasobject:
+            raise UsageError(
+                f"kernel {name}: argument {parameter!r} is an array of Python objects: give an array of numbers"
+            )
         try:
             types.append(numba.typeof(value))
         except (ValueError, TypeError) as error:

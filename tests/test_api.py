@@ -1,0 +1,203 @@
+"""The face: the Python interface and the command line, its exit codes and its messages."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import racedart
+from racedart import cli
+from racedart.finding.run import load_run
+
+ROOT = Path(__file__).parent.parent
+RACY = [
+    "samples/histogram.py::racy",
+    "--grid",
+    "4",
+    "--block",
+    "64",
+    "--arg",
+    "arange:256:i4",
+    "--arg",
+    "zeros:16:i4",
+]
+FIXED = ["samples/histogram.py::fixed", *RACY[1:]]
+WARNING = [
+    "tests/cases/race/warp_tail.cu::max_of_64", "--grid", "1", "--block", "64", "--arg", "arange:64:i4", "--arg",
+    "zeros:1:i4",
+]  # fmt: skip
+FENCED = [
+    "tests/cases/race/last_block.cu::fold", "--grid", "64", "--block", "128", "--arg", "ones:8192:i4", "--arg",
+    "zeros:64:i4", "--arg", "zeros:1:i4", "--define", "FIXED",
+]  # fmt: skip
+
+
+class Result:
+    """What a command printed, and its exit code."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+
+@pytest.fixture
+def racedart_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Run the command line in this process, from the repository's root."""
+    monkeypatch.chdir(ROOT)
+
+    def run(*arguments: str) -> Result:
+        with pytest.raises(SystemExit) as stop:
+            cli.main(list(arguments))
+        captured = capsys.readouterr()
+        return Result(int(stop.value.code or 0), captured.out, captured.err)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (RACY, 1),
+        ([*RACY, "--fail-on", "never"], 0),
+        (FIXED, 0),
+        (WARNING, 0),
+        ([*WARNING, "--fail-on", "warning"], 1),
+        (FENCED, 3),
+    ],
+)
+@pytest.mark.parametrize("output_format", ["text", "json"])
+def test_exit_codes_do_not_depend_on_the_format(
+    racedart_command: Any, arguments: list[str], code: int, output_format: str
+) -> None:
+    assert racedart_command("check", *arguments, "--output-format", output_format).code == code
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        ([], "Missing argument"),
+        (["samples/histogram.py::racy"], "--grid"),
+        ([*RACY, "--no-such-option"], "--no-such-option"),
+        ([*RACY, "--output-format", "sarif"], "sarif"),
+        ([*RACY, "--engine", "gpu"], "no GPU engine yet"),
+        ([*RACY, "--thorough"], "thorough"),
+        ([*RACY, "--schedules", "0"], "schedules is 0"),
+        ([*RACY, "--seed", "-1"], "seed is -1"),
+        ([*RACY, "--timeout", "0"], "timeout is 0"),
+        ([*RACY[:-1], "zeros:16:q9"], "q9"),
+        ([*RACY, "--arg", "1"], "takes 2 arguments (keys, bins); 3 were given"),
+        (["samples/histogram.py::rany", *RACY[1:]], "did you mean racy?"),
+        (["samples/histogram.py", *RACY[1:]], "kernels there: racy, fixed"),
+        (["samples/none.py::k", *RACY[1:]], "samples/none.py: no such file"),
+        (["README.md::k", *RACY[1:]], "not a .py, .cu or .ptx file"),
+        ([RACY[0], "--grid", "four", *RACY[3:]], "--grid is 'four'"),
+        ([RACY[0], "--grid", "4", "--block", "2000", *RACY[5:]], "block.x is 2000"),
+        ([*RACY, "-o", "no/such/folder/report.txt"], "cannot be written"),
+        ([*RACY, "--save", "no/such/folder/run.json"], "cannot be written"),
+    ],
+)
+def test_wrong_usage_exits_with_2_and_says_what(racedart_command: Any, arguments: list[str], what: str) -> None:
+    result = racedart_command("check", *arguments)
+    assert result.code == 2
+    assert what in result.err
+    assert "Traceback" not in result.err
+
+
+def test_a_fault_of_racedart_exits_with_4(racedart_command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr("racedart.shadow.check.check_launch", fail)
+    result = racedart_command("check", *RACY)
+    assert result.code == 4
+    assert "RuntimeError: a fault" in result.err
+    assert "please report" in result.err
+
+
+def test_a_saved_run_gives_the_same_report(racedart_command: Any, tmp_path: Path) -> None:
+    path = str(tmp_path / "run.json")
+    first = racedart_command("check", *RACY, "--save", path)
+    again = racedart_command("report", path)
+    assert (again.code, again.out) == (first.code, first.out)
+    as_json = racedart_command("report", path, "--output-format", "json")
+    assert json.loads(as_json.out) == load_run(path).to_json()
+    written = str(tmp_path / "report.txt")
+    assert racedart_command("report", path, "-o", written, "--fail-on", "never").code == 0
+    assert Path(written).read_text() == first.out
+
+
+def test_a_finding_says_how_to_see_it_again(racedart_command: Any, tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    racedart_command("check", *RACY, "--seed", "3", "--save", str(path))
+    command = load_run(path).findings[0].properties["reproduce"]
+    assert command == " ".join(["racedart", "check", *RACY, "--seed", "3"])
+
+
+def test_hirace_mode_finds_the_same_race(racedart_command: Any) -> None:
+    assert racedart_command("check", *RACY, "--mode", "hirace").code == 1
+    assert racedart_command("check", *FIXED, "--mode", "hirace").code == 0
+
+
+def test_rules_and_explanations(racedart_command: Any) -> None:
+    listed = racedart_command("rules")
+    assert listed.code == 0
+    assert [line.split()[0] for line in listed.out.splitlines()] == sorted(
+        line.split()[0] for line in listed.out.splitlines()
+    )
+    assert "R102" in listed.out
+    explained = racedart_command("explain", "R102")
+    assert explained.code == 0
+    assert "__syncthreads()" in explained.out
+    assert racedart_command("explain", "R999").code == 2
+
+
+@pytest.mark.parametrize(
+    ("output_format", "begin"), [("md", "| state"), ("csv", "state,access"), ("dot", "digraph")]
+)
+def test_the_machine_is_printed(racedart_command: Any, output_format: str, begin: str) -> None:
+    result = racedart_command("fsm", "--output-format", output_format)
+    assert result.code == 0
+    assert result.out.startswith(begin)
+
+
+def test_doctor_tries_what_it_names(racedart_command: Any) -> None:
+    result = racedart_command("doctor")
+    assert result.code == 0
+    lines = {line[9:31].strip(): line[:8].strip() for line in result.out.splitlines()}
+    assert lines["CPU engine"] == "ok"
+    assert {"CUDA C++ (NVRTC)", "Numba kernels (NVVM)", "CUDA headers", "GPU driver", "ptxas"} <= lines.keys()
+
+
+def test_the_module_runs_and_knows_its_version() -> None:
+    command = [sys.executable, "-m", "racedart", "--version"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True, cwd=os.path.dirname(__file__))
+    assert racedart.__version__ in result.stdout
+
+
+def test_import_is_light() -> None:
+    code = "import sys, racedart; print({'numba', 'numpy', 'click', 'rich', 'networkx'} & set(sys.modules))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "set()"
+
+
+def test_everything_that_is_promised_is_there() -> None:
+    for name in racedart.__all__:
+        assert getattr(racedart, name) is not None
+        assert name in dir(racedart)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = racedart.nothing  # type: ignore[attr-defined]  # that is the test
+
+
+def test_the_record_of_a_launch() -> None:
+    kernel = racedart.cuda_kernel("__global__ void k(int* a, float f) { a[threadIdx.x] = f; }", "k")
+    run = racedart.check(kernel, 2, (4, 2), np.zeros((2, 4), np.int32), 1.5, shared_bytes=64, seed=5)
+    (launch,) = run.launches
+    assert (launch.kernel, launch.language, launch.engine, launch.mode) == ("k", "cuda", "cpu", "exact")
+    assert (launch.grid, launch.block, launch.shared_bytes, launch.seed) == ((2, 1, 1), (4, 2, 1), 64, 5)
+    assert launch.arguments == ("int32[2, 4]", "1.5")
+    assert run.findings[0].properties["element"] == "a[0, 0]"

@@ -1,0 +1,106 @@
+"""The text report: what stands in it, plain when piped, coloured on a terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from racedart.finding.errors import UsageError
+from racedart.finding.model import Finding, Fix, Level, Location, Reason
+from racedart.finding.run import STATEMENT, LaunchRecord, Run
+from racedart.reports import render
+
+SOURCE = "__global__ void k(int* a) {\n\ta[0] = 1;\n  a[0] += 2;  // later\n}\n"
+LAUNCH = LaunchRecord("k", "cuda", (1, 1, 1), (32, 1, 1), 0, "cpu", "exact", 0)
+CALLER = Location("main.cu", 40, 3)
+RACE = Finding(
+    "R102",
+    Level.ERROR,
+    "read of a[0] (global memory) is not ordered with a write by another lane of the same warp",
+    Location("k.cu", 3, 3, "", "later read by thread (1, 0, 0) of block (0, 0, 0)"),
+    (Location("k.cu", 2, 2, "helper", "earlier write by thread (0, 0, 0) of block (0, 0, 0)", CALLER),),
+    Fix("put __syncwarp() between the write at line 2 and the read at line 3"),
+    {
+        "variable": "a",
+        "count": 7,
+        "hazard": "RAW",
+        "accesses": [
+            {"role": "later", "instruction": "ld.global.u32 %r1, [%rd1]", "value_before": "1", "value_after": "1"},
+            {"role": "earlier", "instruction": "st.global.u32 [%rd1], 1", "value_before": "0", "value_after": "1"},
+        ],
+        "reproduce": "racedart check k.cu::k",
+    },
+)
+REASON = Reason("fence", "the order of a fence is not modelled", Location("k.cu", 1, 1), "membar.gl")
+
+
+def run_of(*findings: Finding, reasons: tuple[Reason, ...] = ()) -> Run:
+    return Run(findings, reasons, (LAUNCH,), "0", None, {"k.cu": SOURCE})
+
+
+EXPECTED = """\
+k.cu:3:3: error: read of a[0] (global memory) is not ordered with a write by another lane of the same warp [R102]
+  k.cu:3:3: later read by thread (1, 0, 0) of block (0, 0, 0)
+    3 |   a[0] += 2;  // later
+      |   ^
+  k.cu:2:2: earlier write by thread (0, 0, 0) of block (0, 0, 0)
+    2 |     a[0] = 1;
+      |     ^
+    inlined in helper at main.cu:40:3
+  later: ld.global.u32 %r1, [%rd1]; value 1
+  earlier: st.global.u32 [%rd1], 1; value 0 -> 1
+  seen at 7 addresses of a, hazard RAW
+  reproduce: racedart check k.cu::k
+  fix: put __syncwarp() between the write at line 2 and the read at line 3
+
+k.cu:1:1: incomplete: the order of a fence is not modelled
+    1 | __global__ void k(int* a) {
+      | ^
+  instruction: membar.gl
+
+A verdict speaks of the code as compiled, for these launches and inputs.
+racedart: 1 error, 0 warnings in 1 launch: findings (incomplete: 1 reason)
+"""
+
+
+def test_the_whole_report() -> None:
+    assert render(run_of(RACE, reasons=(REASON,))) == EXPECTED
+
+
+def test_a_clean_run() -> None:
+    assert render(run_of()) == f"{STATEMENT}\nracedart: 0 errors, 0 warnings in 1 launch: clean\n"
+
+
+def test_colour_changes_nothing_but_colour() -> None:
+    colored = render(run_of(RACE, reasons=(REASON,)), color=True)
+    assert "\x1b[" in colored
+    import re
+
+    assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == EXPECTED
+
+
+def test_long_lines_stay_whole() -> None:
+    place = Location("/" + "long/" * 60 + "k.cu", 1, 1, "", "x" * 300)
+    text = render(run_of(Finding("R101", Level.WARNING, "m " * 200, place)))
+    assert max(len(line) for line in text.splitlines()) > 600
+    assert place.file in text
+
+
+def test_text_that_looks_like_markup_is_shown_as_it_is() -> None:
+    text = render(run_of(Finding("R101", Level.NOTE, "a[bold] of [red]x[/red]", Location("", 0))))
+    assert "unknown place: note: a[bold] of [red]x[/red] [R101]" in text
+    assert "1 note" in text
+
+
+def test_sources_are_read_from_disk(tmp_path: Path) -> None:
+    path = tmp_path / "k.cu"
+    path.write_text("int x;\nint y;\n")
+    shown = render(run_of(Finding("R101", Level.ERROR, "m", Location(str(path), 2, 5))))
+    assert "    2 | int y;\n      |     ^\n" in shown
+    beyond = render(run_of(Finding("R101", Level.ERROR, "m", Location(str(path), 9, 1))))
+    assert " | " not in beyond
+
+
+def test_other_formats_are_named() -> None:
+    with pytest.raises(UsageError, match="text, json"):
+        render(run_of(), "sarif")
