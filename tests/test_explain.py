@@ -12,9 +12,10 @@ from racedart.fsm import Access
 from racedart.fsm.oracle import Oracle
 from racedart.shadow.explain.pairs import racing_pairs
 from racedart.shadow.explain.trace import Trace
-from racedart.shadow.instrument.events import Event
+from racedart.shadow.instrument.events import Event, Kind, Scope
 
-KINDS = ("read", "write", "atomic", "atomic")
+KINDS: tuple[Kind, ...] = ("read", "write", "atomic", "atomic")
+SCOPES: tuple[Scope, ...] = ("", "", "cta", "gpu")
 
 
 def events() -> dict[int, Event]:
@@ -23,10 +24,10 @@ def events() -> dict[int, Event]:
         site: Event(
             "global",
             Access(site % 4),
-            KINDS[site % 4],  # type: ignore[arg-type]  # the literals of Event.kind
+            KINDS[site % 4],
             4,
             1,
-            ("", "", "cta", "gpu")[site % 4],  # type: ignore[arg-type]  # the literals of Event.scope
+            SCOPES[site % 4],
             volatile=False,
             orders=False,
         )
