@@ -30,7 +30,7 @@ def parse_argument(text: str) -> Any:
     if text.endswith(".npy"):
         try:
             return np.load(text, allow_pickle=False)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, EOFError) as error:
             raise InputError(f"argument {text!r}: the array cannot be read: {error}") from error
     word, *rest = text.split(":")
     if word in {"zeros", "ones", "arange", "random", "full"}:
@@ -62,6 +62,8 @@ def _array(text: str, word: str, rest: list[str]) -> Any:
     if word == "full":
         return np.full(shape, _typed(text, _number(text, rest[1]), dtype.str))
     generator = np.random.default_rng(0)
+    if dtype.kind == "b":
+        return generator.integers(0, 2, size).astype(dtype).reshape(shape)
     if dtype.kind in "iu":
         high = min(int(np.iinfo(dtype.type).max), 1 << 20)
         return generator.integers(0, high, size).astype(dtype).reshape(shape)
@@ -71,10 +73,10 @@ def _array(text: str, word: str, rest: list[str]) -> Any:
 def _dtype(text: str, name: str) -> np.dtype[Any]:
     try:
         dtype = np.dtype(name)
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):
         raise UsageError(f"argument {text!r}: {name!r} is no NumPy type; {_GRAMMAR}") from None
-    if dtype.kind not in "iufcb":
-        raise UsageError(f"argument {text!r}: {name!r} is no number type; {_GRAMMAR}")
+    if dtype.kind not in "iufcb" or not dtype.isnative:
+        raise UsageError(f"argument {text!r}: {name!r} is no number type of this machine; {_GRAMMAR}")
     return dtype
 
 

@@ -1,7 +1,8 @@
-"""The arrays of a launch as buffers: aliases share memory, and odd layouts are copied in and out.
+"""The arrays of a launch as buffers over the user's own memory: aliases share it, odd layouts stay as they are.
 
 Two arguments whose memory overlaps become pointers into one buffer that spans both, so that a race through
-an alias is seen. An array that is not C-contiguous keeps its strides inside the span of its memory.
+an alias is seen. An array that is not C-contiguous keeps its strides inside the span of its memory. Memory of
+which every view is read-only is not written back.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from racedart.finding.errors import UsageError
 from racedart.shadow.launch import Buffer, Pointer
 
 
@@ -22,7 +24,11 @@ class Buffers:
     arrays: list[NDArray[Any]] = field(default_factory=list)
 
     def add(self, name: str, array: NDArray[Any]) -> int:
-        """Register an array; the number under which `place` finds it."""
+        """Register an array; its number in what `finish` gives. Raises UsageError for an array of objects."""
+        if array.dtype.hasobject:
+            raise UsageError(
+                f"argument {name!r} is an array of {array.dtype}, which holds Python objects: give numbers"
+            )
         self.names.append(name)
         self.arrays.append(array)
         return len(self.arrays) - 1
@@ -58,17 +64,21 @@ class Buffers:
             return Buffer(name, arrays[0]), int(arrays[0].__array_interface__["data"][0])
         bounds = [np.lib.array_utils.byte_bounds(array) for array in arrays]
         low, high = min(b[0] for b in bounds), max(b[1] for b in bounds)
-        # A view of the host memory that the arrays span: writing the buffer back writes them all.
-        widest = max(arrays, key=lambda a: a.nbytes)
-        base = widest
-        while isinstance(base.base, np.ndarray):
-            base = base.base
-        start = np.lib.array_utils.byte_bounds(base)[0]
-        if base.flags.forc and start <= low and high <= start + base.nbytes:
-            flat = base.reshape(-1, order="A").view(np.uint8)[low - start : high - start]
-            item = widest.dtype
-            if (high - low) % item.itemsize == 0:
-                flat = flat.view(item)
-            return Buffer(name, flat), low
-        copy = np.ascontiguousarray(widest)
-        return Buffer(name, copy), int(copy.__array_interface__["data"][0])
+        # The host memory that the arrays span, itself: writing the buffer back writes them all.
+        writeable = any(array.flags.writeable for array in arrays)
+        window = np.asarray(_Window(low, high - low, writeable, arrays))
+        item = max(arrays, key=lambda a: a.nbytes).dtype
+        return Buffer(name, window.view(item) if window.nbytes % item.itemsize == 0 else window), low
+
+
+class _Window:
+    """Host memory from an address on, as NumPy reads it; keeps the arrays that own it alive."""
+
+    def __init__(self, address: int, size: int, writeable: bool, owners: list[NDArray[Any]]) -> None:
+        self.owners = owners
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": (size,),
+            "typestr": "|u1",
+            "data": (address, not writeable),
+        }

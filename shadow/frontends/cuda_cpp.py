@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from racedart.finding.errors import InputError
 from racedart.shadow.frontends.binding import Parameter, bind
-from racedart.shadow.frontends.declaration import Declared, declared_kernels
-from racedart.shadow.frontends.names import variable_name
+from racedart.shadow.frontends.declaration import Declared, declared_kernels, declared_parameters
+from racedart.shadow.frontends.names import function_name, variable_name
 from racedart.shadow.frontends.nvrtc import CompilationError, compile_cuda
 from racedart.shadow.launch import Dim3, Kernel, Launch
-from racedart.shadow.ptx import Module, parse_module
+from racedart.shadow.ptx import Module, Variable, parse_module
 
 SUFFIXES = (".cu", ".cuh", ".cpp", ".cxx", ".cc", ".ptx")
 
@@ -79,7 +80,7 @@ def cuda_kernel(
 def kernel_names(kernel: CudaKernel) -> list[str]:
     """The kernels of the kernel's source, for messages."""
     if kernel.is_ptx:
-        return sorted(parse_module(kernel.source).kernels)
+        return sorted(_module(kernel).kernels)
     declared = _declared(kernel)
     return sorted(f"{d.name}<...>" if d.template else d.name for d in declared.values())
 
@@ -114,10 +115,8 @@ def _compiled(kernel: CudaKernel) -> tuple[Kernel, tuple[Parameter, ...]]:
         # If the source alone compiles, it is the name that is wrong.
         compile_cuda(kernel.source, name, "", kernel.options, kernel.include_dirs)
         raise _unknown(kernel, error.log) from None
-    ptx = compiled.ptx
-    if not kernel.path:
-        # NVRTC puts the working directory before the name of a source that is no file.
-        ptx = ptx.replace(f'"{os.path.abspath(name)}"', f'"{name}"')
+    # NVRTC makes the name of the source absolute; findings show it as it was given.
+    ptx = compiled.ptx.replace(f'"{os.path.abspath(name)}"', f'"{name}"')
     module = parse_module(ptx)
     if compiled.lowered not in module.kernels:
         raise _unknown(kernel, f"{kernel.name} is no __global__ function")
@@ -148,11 +147,19 @@ def _unknown(kernel: CudaKernel, detail: str) -> InputError:
     return InputError(message)
 
 
+def _module(kernel: CudaKernel) -> Module:
+    """The module of a kernel given in PTX. Raises InputError naming its file."""
+    try:
+        return parse_module(kernel.source)
+    except InputError as error:
+        raise InputError(f"{kernel.path or 'the source'}: {error}") from error
+
+
 def _ptx_kernel(kernel: CudaKernel) -> tuple[Kernel, tuple[Parameter, ...]]:
-    module = parse_module(kernel.source)
+    module = _module(kernel)
     entry = kernel.name
     if entry not in module.kernels:
-        named = [symbol for symbol in module.kernels if variable_name(symbol) == entry]
+        named = [symbol for symbol in module.kernels if function_name(symbol) == entry]
         if len(named) != 1:
             raise _unknown(kernel, "")
         entry = named[0]
@@ -178,16 +185,25 @@ def _variable_names(module: Module) -> tuple[dict[str, str], dict[str, str]]:
 def _parameters(kernel: CudaKernel, module: Module, entry: str) -> tuple[Parameter, ...]:
     """The declared parameters, with the sizes of the PTX."""
     in_ptx = module.kernels[entry].params
-    name = kernel.name.split("<")[0].removeprefix("::")
-    declared = None if kernel.is_ptx else _declared(kernel).get(name)
-    if declared is None or len(declared.parameters) != len(in_ptx):
-        return tuple(
-            Parameter(f"#{k}", f".{v.type.name}" + (f"[{v.size}]" if v.is_array else ""), v.size)
+    declared = None
+    if not kernel.is_ptx:
+        declared = declared_parameters(
+            kernel.source, _file_name(kernel), kernel.name, kernel.options, kernel.include_dirs
+        )
+        if declared is None and (named := _declared(kernel).get(kernel.name.split("<")[0].removeprefix("::"))):
+            declared = named.parameters
+    if declared is None or len(declared) != len(in_ptx):
+        declared = tuple(
+            Parameter(f"#{k}", f".{v.type.name}" + (f"[{v.size}]" if v.is_array else ""), 0)
             for k, v in enumerate(in_ptx)
         )
-    result = []
-    for parameter, variable in zip(declared.parameters, in_ptx, strict=True):
-        if parameter.scalar is not None and parameter.size != variable.size:
-            parameter = replace(parameter, scalar=None)
-        result.append(replace(parameter, size=variable.size))
-    return tuple(result)
+    return tuple(_sized(parameter, variable) for parameter, variable in zip(declared, in_ptx, strict=True))
+
+
+def _sized(parameter: Parameter, variable: Variable) -> Parameter:
+    """A parameter with the size of the PTX, and its type where the source leaves it open."""
+    if parameter.scalar is not None and parameter.size != variable.size:
+        parameter = replace(parameter, scalar=None)
+    if parameter.pointer is None and variable.type.name in {"f32", "f64"} and not variable.is_array:
+        parameter = replace(parameter, pointer=False, scalar=np.dtype(f"f{variable.size}"))
+    return replace(parameter, size=variable.size)

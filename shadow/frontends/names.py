@@ -9,6 +9,24 @@ from __future__ import annotations
 import re
 
 _LENGTH = re.compile(r"(\d+)")
+_NESTED = re.compile(r"_ZN[rVK]*")
+
+
+def function_name(symbol: str) -> str:
+    """The qualified name of a function without template arguments and parameters, as `ns::scale`.
+
+    The symbol itself if it is not mangled, or if a class template stands in the name.
+    """
+    nested = _NESTED.match(symbol)
+    position = nested.end() if nested else 2
+    components = []
+    while symbol.startswith("_Z") and (match := _LENGTH.match(symbol, position)):
+        start = match.end()
+        position = start + int(match.group())
+        components.append(symbol[start:position])
+        if not nested:
+            break
+    return "::".join(components) or symbol
 
 
 def variable_name(symbol: str) -> str:

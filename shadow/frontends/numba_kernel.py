@@ -119,7 +119,7 @@ def _compile(dispatcher: Any, name: str, types: tuple[Any, ...]) -> Kernel:
     with (
         no_device(),
         _recorded_names(shared_names),
-        _lines_of_callees(dispatcher.py_func),
+        _callees_with_lines(),
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore")
@@ -127,10 +127,12 @@ def _compile(dispatcher: Any, name: str, types: tuple[Any, ...]) -> Kernel:
             ptx, _ = cuda.compile_ptx(
                 dispatcher.py_func,
                 types,
-                debug=bool(options.get("debug")),
-                lineinfo=not options.get("debug"),
+                # debug=True makes a PTX module of each device function, and adds code that records exceptions.
+                debug=False,
+                lineinfo=True,
                 fastmath=bool(options.get("fastmath")),
                 opt=bool(options.get("opt", True)),
+                launch_bounds=options.get("launch_bounds"),
                 cc=COMPUTE_CAPABILITY,
             )
         except Exception as error:
@@ -190,43 +192,34 @@ def _assigned_variable() -> str:
 
 
 @contextlib.contextmanager
-def _lines_of_callees(function: Any) -> Iterator[None]:
-    """Let the device functions that a kernel calls be compiled with lines of their own."""
-    callees = [v for v in _referenced(function) if hasattr(v, "py_func") and hasattr(v, "targetoptions")]
-    changed = [v for v in callees if not v.targetoptions.get("lineinfo") and not v.targetoptions.get("debug")]
-    for callee in changed:
-        callee.targetoptions["lineinfo"] = True
+def _callees_with_lines() -> Iterator[None]:
+    """Compile the device functions that a kernel calls anew: with lines of their own and recorded names.
+
+    What was compiled before, for another kernel or by the user's program, is put back at the end.
+    """
+    from numba.cuda.dispatcher import CUDADispatcher
+
+    original = CUDADispatcher.get_call_template
+    changed: dict[int, tuple[Any, Any, Any]] = {}
+
+    def get_call_template(self: Any, args: Any, kws: Any) -> Any:
+        if id(self) not in changed:
+            declared = self.overloads
+            changed[id(self)] = self, declared, self.targetoptions
+            self.overloads = type(declared)()
+            self.targetoptions = {**self.targetoptions, "lineinfo": True, "debug": False}
+            if not self._can_compile:
+                for types, overload in declared.items():
+                    self.compile_device(types, overload.signature.return_type)
+        return original(self, args, kws)
+
+    CUDADispatcher.get_call_template = get_call_template
     try:
         yield
     finally:
-        for callee in changed:
-            callee.targetoptions["lineinfo"] = False
-
-
-def _referenced(function: Any) -> list[Any]:
-    """What a function and the functions that it refers to name as globals or free variables."""
-    found: list[Any] = []
-    pending = [function]
-    seen = set()
-    while pending:
-        current = pending.pop()
-        if id(current) in seen:
-            continue
-        seen.add(id(current))
-        code = current.__code__
-        values = [current.__globals__[name] for name in code.co_names if name in current.__globals__]
-        values += [cell.cell_contents for cell in current.__closure__ or () if _filled(cell)]
-        found += values
-        pending += [value.py_func for value in values if hasattr(value, "py_func")]
-    return found
-
-
-def _filled(cell: Any) -> bool:
-    try:
-        _ = cell.cell_contents
-    except ValueError:
-        return False
-    return True
+        CUDADispatcher.get_call_template = original
+        for dispatcher, overloads, options in changed.values():
+            dispatcher.overloads, dispatcher.targetoptions = overloads, options
 
 
 def _flatten(kernel: str, name: str, type_: Any, value: Any, buffers: Buffers, words: list[bytes | int]) -> None:
@@ -245,15 +238,8 @@ def _flatten(kernel: str, name: str, type_: Any, value: Any, buffers: Buffers, w
         words += [_word(n) for n in value.strides]
     elif isinstance(type_, types.Boolean):
         words.append(struct.pack("<?", bool(value)))
-    elif isinstance(type_, types.Integer):
-        try:
-            words.append(np.dtype(str(type_)).type(value).tobytes())
-        except OverflowError:
-            raise UsageError(
-                f"kernel {kernel}: argument {name!r} is {value}, which is no value of {type_}"
-            ) from None
-    elif isinstance(type_, types.Float):
-        words.append(np.dtype(str(type_)).type(value).tobytes())
+    elif isinstance(type_, (types.Integer, types.Float)):
+        words.append(_number(kernel, name, np.dtype(str(type_)), value))
     elif isinstance(type_, types.Complex):
         part = np.float32 if type_ == types.complex64 else np.float64
         words += [part(value.real).tobytes(), part(value.imag).tobytes()]
@@ -265,6 +251,18 @@ def _flatten(kernel: str, name: str, type_: Any, value: Any, buffers: Buffers, w
             f"kernel {kernel}: argument {name!r} has type {type_}, which racedart cannot pass yet: give arrays, "
             "numbers or tuples of them"
         )
+
+
+def _number(kernel: str, name: str, dtype: np.dtype[Any], value: Any) -> bytes:
+    """A number as the type of a declared signature, which must hold it."""
+    try:
+        if dtype.kind not in "iu":
+            return np.asarray(value, dtype).tobytes()
+        if float(value).is_integer():
+            return np.asarray(int(value), dtype).tobytes()
+    except (OverflowError, TypeError, ValueError):
+        pass
+    raise UsageError(f"kernel {kernel}: argument {name!r} is {value!r}, which is no value of {dtype.name}")
 
 
 def _word(value: int) -> bytes:
