@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -334,3 +335,61 @@ def test_packed_halves() -> None:
     got = apply("fma.rn.f16x2 $d, $0, $1, $0;", [a, b], np.uint32, registers="r r r")
     exact = values.astype(np.float64) * values[::-1].astype(np.float64) + values.astype(np.float64)
     np.testing.assert_array_equal(got.view(np.float16), exact.astype(np.float16))
+
+
+def directed(value: Fraction, mode: str) -> np.float32:
+    """A fraction as float32, rounded down (rm), up (rp) or toward zero (rz)."""
+    nearest = np.float32(float(value))
+    for candidate in (
+        np.nextafter(nearest, np.float32(-np.inf)),
+        nearest,
+        np.nextafter(nearest, np.float32(np.inf)),
+    ):
+        down = Fraction(float(candidate)) <= value < Fraction(float(np.nextafter(candidate, np.float32(np.inf))))
+        if down:
+            exact = Fraction(float(candidate)) == value
+            up = candidate if exact else np.nextafter(candidate, np.float32(np.inf))
+            return candidate if mode == "rm" or (mode == "rz" and value > 0) else np.float32(up)
+    raise AssertionError(value)
+
+
+ORDINARY = np.array([1.0, -1.0, 1.5, 1 / 3, -2 / 3, 3e7, -1e-6, 12345.678, 1e-20, 8388609.0], np.float32)
+
+
+@pytest.mark.parametrize("mode", ["rm", "rp", "rz"])
+@pytest.mark.parametrize("opcode", ["add", "sub", "mul", "fma"])
+def test_directed_rounding_of_floats(opcode: str, mode: str) -> None:
+    a, b = np.repeat(ORDINARY, len(ORDINARY)), np.tile(ORDINARY, len(ORDINARY))
+    c = b[::-1].copy()
+    operands = [a, b, c] if opcode == "fma" else [a, b]
+    places = ", ".join(f"${k}" for k in range(len(operands)))
+    got = apply(f"{opcode}.{mode}.f32 $d, {places};", operands, np.float32, registers="f " + "f " * len(operands))
+    for x, y, z, result in zip(a, b, c, got, strict=True):
+        p, q, r = (Fraction(float(v)) for v in (x, y, z))
+        exact = {"add": p + q, "sub": p - q, "mul": p * q, "fma": p * q + r}[opcode]
+        if exact != 0:
+            assert result == directed(exact, mode), (x, y, z)
+
+
+@pytest.mark.parametrize("mode", ["clamp", "wrap"])
+def test_bit_masks_and_extensions(mode: str) -> None:
+    a, b = pairs(32)
+    position, length = (a % 40).astype(np.uint32), (b % 40).astype(np.uint32)
+
+    def limited(x: int) -> int:
+        return x & 31 if mode == "wrap" else min(x, 32)
+
+    got = apply(f"bmsk.{mode}.b32 $d, $0, $1;", [position, length], "u4", registers="r r r")
+    assert got.tolist() == [
+        ((1 << limited(n)) - 1) << limited(p) & 0xFFFFFFFF
+        for p, n in zip(position.tolist(), length.tolist(), strict=True)
+    ]
+    unsigned = apply(f"szext.{mode}.u32 $d, $0, $1;", [a, length], "u4", registers="r r r")
+    assert unsigned.tolist() == [
+        x & ((1 << limited(n)) - 1) for x, n in zip(a.tolist(), length.tolist(), strict=True)
+    ]
+    wide = apply(f"szext.{mode}.s32 $d, $0, $1;", [a, length], "u4", registers="r r r")
+    assert wide.tolist() == [
+        signed(x, limited(n)) & 0xFFFFFFFF if limited(n) else 0
+        for x, n in zip(a.tolist(), length.tolist(), strict=True)
+    ]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import racedart
 from racedart.finding.errors import InputError, RacedartError, UsageError
 from racedart.shadow.frontends import cuda_kernel, load_target, make_launch
 
@@ -220,3 +221,27 @@ def test_bad_target_is_a_users_error(tmp_path: Path, target: str) -> None:
         load_target(text)
     if "missing" not in text and ".txt" not in text:
         assert "plain" in str(caught.value)
+
+
+def test_standard_headers_and_assertions() -> None:
+    source = """
+    #include <cassert>
+    #include <cstdint>
+    #include <cstdio>
+    #include <cfloat>
+    #include <cuda_runtime.h>
+    __global__ void k(int32_t* out, int n) {
+      assert(n > 2);
+      printf("%d\\n", n);
+      out[threadIdx.x] = FLT_MAX > 1 ? n : 0;
+    }
+    """
+    out = np.zeros(4, np.int32)
+    assert racedart.check(racedart.cuda_kernel(source, "k"), 1, 4, out, 3).verdict == "clean"
+    assert out.tolist() == [3] * 4
+    run = racedart.check(racedart.cuda_kernel(source, "k"), 1, 4, out, 1)
+    assert run.verdict == "incomplete"
+    assert [reason.kind for reason in run.reasons] == ["trap"]
+    assert "assertion failed" in run.reasons[0].message
+    assert run.reasons[0].location is not None
+    assert run.reasons[0].location.line == 8

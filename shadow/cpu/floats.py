@@ -1,8 +1,9 @@
 """Floating-point instructions (PTX ISA 9.7.3, 9.7.4) as LLVM IR.
 
-f16 and bf16 are computed in float and rounded once more; packed pairs half by half. `.approx` functions
-use the host's mathematical library and differ from a GPU in the last bits. `.ftz` is not applied.
-Not handled: rounding modes other than to nearest in arithmetic, `testp` of other kinds than listed.
+f16 and bf16 are computed in float and rounded once more; packed pairs half by half. Directed rounding of
+f32 sums and products follows from their exact value, as an unevaluated sum of two doubles. `.approx` functions use
+the host's mathematical library and differ from a GPU in the last bits. `.ftz` is not applied.
+Not handled: directed rounding of f64 and of quotients and roots, `testp` of other kinds than listed.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ _SUFFIX = {"float": "f32", "double": "f64"}
 
 def elementwise(compute: Compute, emitter: Emitter, instruction: Instruction) -> None:
     """Apply a computation to one float, or to both halves of a packed pair."""
-    if instruction.has("rz", "rm", "rp", "rs"):
-        raise Unmodelled("a rounding mode other than to nearest")
     type_ = last_type(instruction)
+    if instruction.has("rz", "rm", "rp", "rs"):
+        _directed(emitter, instruction, type_)
+        return
     if type_.kind == "packed":
         _packed(compute, emitter, instruction, TYPES[type_.name.removesuffix("x2")])
         return
@@ -32,6 +34,55 @@ def elementwise(compute: Compute, emitter: Emitter, instruction: Instruction) ->
     values = [emitter.read_float(operand, type_) for operand in instruction.operands[1:]]
     result = _finish(emitter, instruction, llvm, compute(emitter, instruction, llvm, values))
     emitter.write_float(instruction.operands[0], type_, result)
+
+
+def _directed(emitter: Emitter, instruction: Instruction, type_: Type) -> None:
+    """add, sub, mul and fma of f32 in a directed rounding mode.
+
+    The exact result is s + t with doubles s and t (Knuth's two-sum; a product of two floats is exact in
+    double). The result to nearest is moved by one unit where it lies on the wrong side of it.
+    """
+    opcode = instruction.opcode
+    if type_.name != "f32" or opcode not in {"add", "sub", "mul", "fma", "mad"} or instruction.has("rs"):
+        raise Unmodelled("a rounding mode other than to nearest")
+    wide = [
+        emitter.new(f"fpext float {emitter.read_float(operand, type_)} to double")
+        for operand in instruction.operands[1:]
+    ]
+    if opcode in {"add", "sub"}:
+        a, b = wide[0], wide[1] if opcode == "add" else emitter.new(f"fneg double {wide[1]}")
+    else:
+        a, b = emitter.new(f"fmul double {wide[0]}, {wide[1]}"), wide[2] if len(wide) > 2 else "0.0"
+    total = emitter.new(f"fadd double {a}, {b}")
+    part = emitter.new(f"fsub double {total}, {a}")
+    rest_a = emitter.new(f"fsub double {a}, {emitter.new(f'fsub double {total}, {part}')}")
+    rest = emitter.new(f"fadd double {rest_a}, {emitter.new(f'fsub double {b}, {part}')}")
+    nearest = emitter.new(f"fptrunc double {total} to float")
+    back = emitter.new(f"fpext float {nearest} to double")
+    bits = emitter.as_bits(nearest, type_)
+    # exact - nearest, whose sign alone matters.
+    error = emitter.new(f"fadd double {emitter.new(f'fsub double {total}, {back}')}, {rest}")
+    below, above = emitter.new(f"fcmp olt double {error}, 0.0"), emitter.new(f"fcmp ogt double {error}, 0.0")
+    negative = emitter.new(f"icmp slt i32 {bits}, 0")
+    if instruction.has("rz"):
+        positive = emitter.new(f"xor i1 {negative}, true")
+        wrong = emitter.new(
+            f"or i1 {emitter.new(f'and i1 {below}, {positive}')}, {emitter.new(f'and i1 {above}, {negative}')}"
+        )
+        moved = emitter.new(f"sub i32 {bits}, 1")
+    else:
+        down = instruction.has("rm")
+        wrong = below if down else above
+        magnitude = emitter.new(f"and i32 {bits}, 2147483647")
+        zero = emitter.new(f"icmp eq i32 {magnitude}, 0")
+        grow, shrink = emitter.new(f"add i32 {bits}, 1"), emitter.new(f"sub i32 {bits}, 1")
+        outward, inward = (grow, shrink) if down else (shrink, grow)
+        moved = emitter.new(f"select i1 {negative}, i32 {outward}, i32 {inward}")
+        smallest = "-2147483647" if down else "1"
+        moved = emitter.new(f"select i1 {zero}, i32 {smallest}, i32 {moved}")
+    result = emitter.new(f"select i1 {wrong}, i32 {moved}, i32 {bits}")
+    value = _finish(emitter, instruction, "float", emitter.as_float(result, type_))
+    emitter.write_float(instruction.operands[0], type_, value)
 
 
 def _packed(compute: Compute, emitter: Emitter, instruction: Instruction, half: Type) -> None:

@@ -1,7 +1,7 @@
 """Integer and logic instructions (PTX ISA 9.7.1, 9.7.2, 9.7.8) as LLVM IR.
 
-Division by zero gives all ones, as GPUs do (PTX leaves it open). Not handled: `fns`, `bmsk`, `szext`,
-`dp2a`, packed 16-bit integers other than through bit operations.
+Division by zero gives all ones, as GPUs do (PTX leaves it open). Not handled: `fns`, `dp2a`, packed 16-bit
+integers other than through bit operations.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from racedart.shadow.cpu.emitter import Emitter, Unmodelled, last_type
-from racedart.shadow.ptx.model import Immediate, Instruction
+from racedart.shadow.ptx.model import Immediate, Instruction, Operand
 from racedart.shadow.ptx.types import TYPES, Type
 
 Translate = Callable[[Emitter, Instruction], None]
@@ -369,6 +369,39 @@ def permute_bytes(emitter: Emitter, instruction: Instruction) -> None:
     emitter.write(d, U32, total)
 
 
+def bit_mask(emitter: Emitter, instruction: Instruction) -> None:
+    """bmsk.{clamp,wrap}.b32: ones in b bits from position a on."""
+    d, a, b = instruction.operands
+    position, length = _clamped(emitter, instruction, a), _clamped(emitter, instruction, b)
+    one = emitter.new(f"shl i128 1, {emitter.resize(length, 32, 128, signed=False)}")
+    ones = emitter.new(f"sub i128 {one}, 1")
+    mask = emitter.new(f"shl i128 {ones}, {emitter.resize(position, 32, 128, signed=False)}")
+    emitter.write(d, U32, emitter.new(f"trunc i128 {mask} to i32"))
+
+
+def extend(emitter: Emitter, instruction: Instruction) -> None:
+    """szext.{clamp,wrap}: the low b bits of a, widened by sign or by zeros."""
+    type_ = last_type(instruction)
+    d, a, b = instruction.operands
+    length = _clamped(emitter, instruction, b)
+    unused = emitter.resize(emitter.new(f"sub i32 64, {length}"), 32, 64, signed=False)
+    empty = emitter.new(f"icmp eq i32 {length}, 0")
+    by = emitter.new(f"select i1 {empty}, i64 0, i64 {unused}")
+    wide = emitter.resize(emitter.read(a, type_), 32, 64, signed=False)
+    top = emitter.new(f"shl i64 {wide}, {by}")
+    value = emitter.new(f"{'ashr' if type_.is_signed else 'lshr'} i64 {top}, {by}")
+    value = emitter.new(f"select i1 {empty}, i64 0, i64 {value}")
+    emitter.write(d, type_, emitter.new(f"trunc i64 {value} to i32"))
+
+
+def _clamped(emitter: Emitter, instruction: Instruction, operand: Operand) -> str:
+    """A bit count or position: at most 32, or modulo 32 in .wrap mode."""
+    value = emitter.read(operand, U32)
+    if instruction.has("wrap"):
+        return emitter.new(f"and i32 {value}, 31")
+    return emitter.call("i32", "llvm.umin.i32", ("i32", value), ("i32", "32"))
+
+
 def dot_product(emitter: Emitter, instruction: Instruction) -> None:
     """dp4a: c plus the products of the four bytes of a and b."""
     d, a, b, c = instruction.operands
@@ -418,4 +451,6 @@ INTEGERS: dict[str, Translate] = {
     "bfi": insert_field,
     "prmt": permute_bytes,
     "dp4a": dot_product,
+    "bmsk": bit_mask,
+    "szext": extend,
 }

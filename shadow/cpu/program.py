@@ -118,8 +118,12 @@ def _compiled(ir: str, mode: Mode, level: int) -> Any:
         "declare i64 @racedart_locate(i64, i64, i64, i64)\n"
         "declare i64 @racedart_fault(i64, i64, i64, i64)\n"
     )
-    module = llvm.parse_assembly(declarations + ir)
-    module.verify()
+    try:
+        module = llvm.parse_assembly(declarations + ir)
+        module.verify()
+    except RuntimeError as error:
+        first = str(error).splitlines()[0]
+        raise InputError(f"the PTX is not well formed: its types do not fit ({first})") from error
     module.link_in(llvm.parse_assembly(runtime.helpers(mode)))
     runtime.hide_all_but(module, {"racedart_step"})
     runtime.optimise(module, level)

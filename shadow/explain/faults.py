@@ -153,7 +153,8 @@ def fault_reasons(
             reasons.append(Reason("instruction", f"{what} is not modelled; the launch ended there", place, text))
         elif fault.kind == "trap":
             who = _thread(fault.thread, fault.block, launch)
-            reasons.append(Reason("trap", f"the kernel ended itself by a trap; {who}", place, text))
+            how = "an assertion failed" if instruction.opcode == "call" else "the kernel ended itself by a trap"
+            reasons.append(Reason("trap", f"{how} and the launch ended there; {who}", place, text))
     return reasons
 
 

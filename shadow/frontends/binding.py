@@ -118,7 +118,8 @@ def _scalar(parameter: Parameter, value: Any) -> bytes:
         raise ValueError(f"is {value.dtype.name}; the kernel takes {parameter.type}: give {dtype.name}")
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
-        number = int(value) if float(value).is_integer() else None
+        whole = isinstance(value, (int, np.integer)) or float(value).is_integer()
+        number = int(value) if whole else None
         if number is None or not limits.min <= number <= limits.max:
             raise ValueError(f"is {value!r}, which is no value of {parameter.type}")
         return np.array(number, dtype).tobytes()

@@ -12,6 +12,40 @@ from racedart.finding.errors import InputError, MissingDependencyError
 DEFAULT_OPTIONS = ("-lineinfo", "--gpu-architecture=compute_90", "-std=c++17", "-default-device")
 
 
+_INTEGERS = "#include <cuda/std/cstdint>\n" + "".join(
+    f"using cuda::std::{sign}int{bits}_t;\n" for sign in ("", "u") for bits in (8, 16, 32, 64)
+)
+_ASSERT = """#pragma once
+extern "C" __device__ void __assertfail(const char*, const char*, unsigned, const char*, size_t);
+#ifdef NDEBUG
+#define assert(condition) ((void)0)
+#else
+#define assert(condition) ((condition) ? (void)0 : __assertfail(#condition, __FILE__, __LINE__, __func__, 1))
+#endif
+"""
+_LIMITS = """#pragma once
+#define INT_MAX 2147483647
+#define INT_MIN (-INT_MAX - 1)
+#define UINT_MAX 4294967295u
+#define CHAR_BIT 8
+#define LLONG_MAX 9223372036854775807LL
+#define FLT_MAX 3.402823466e+38f
+#define FLT_MIN 1.175494351e-38f
+#define FLT_EPSILON 1.192092896e-07f
+#define DBL_MAX 1.7976931348623157e+308
+#define DBL_EPSILON 2.2204460492503131e-16
+"""
+HEADERS = {
+    # What kernels use of these is built into NVRTC; host code that uses the rest does not compile here.
+    **dict.fromkeys(("cstdio", "stdio.h", "cstdlib", "stdlib.h", "cmath", "math.h", "cstring", "string.h"), ""),
+    **dict.fromkeys(("cuda_runtime.h", "cuda.h", "device_launch_parameters.h"), ""),
+    **dict.fromkeys(("cassert", "assert.h"), _ASSERT),
+    **dict.fromkeys(("cstdint", "stdint.h"), "#pragma once\n" + _INTEGERS),
+    **dict.fromkeys(("climits", "limits.h", "cfloat", "float.h"), _LIMITS),
+}
+"""Standard headers that NVRTC lacks, as far as kernels need them."""
+
+
 class CompilationError(InputError):
     """CUDA C++ that does not compile; `log` is the compiler's."""
 
@@ -39,7 +73,8 @@ def compile_cuda(
     win. Raises CompilationError and MissingDependencyError.
     """
     nvrtc = _nvrtc()
-    program = _checked(nvrtc, nvrtc.nvrtcCreateProgram(source.encode(), name.encode(), 0, [], []))
+    names, texts = [n.encode() for n in HEADERS], [t.encode() for t in HEADERS.values()]
+    program = _checked(nvrtc, nvrtc.nvrtcCreateProgram(source.encode(), name.encode(), len(names), texts, names))
     try:
         if expression:
             _checked(nvrtc, nvrtc.nvrtcAddNameExpression(program, expression.encode()))

@@ -198,6 +198,8 @@ def _successors(
     names: tuple[str, ...] = ()
     if last.opcode == "bra":
         names = tuple(o.name for o in last.operands if isinstance(o, Symbol))
+        if len(names) != 1:
+            raise InputError(f"PTX line {last.ptx_line}: a branch needs one label")
     elif last.opcode == "brx":
         names = next((targets.get(o.name, ()) for o in last.operands if isinstance(o, Symbol)), ())
     for name in names:
