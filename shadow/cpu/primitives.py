@@ -10,7 +10,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, register_jitable
 
 _WORD = ir.IntType(64)
 
@@ -82,3 +82,21 @@ def step_thread(typing_context: Any, function: Any, frame: Any) -> Any:
         return builder.sext(builder.call(target, [arguments[1]]), _WORD)
 
     return types.int64(types.int64, types.int64), generate
+
+
+@register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
+def get(record: Any, field: Any) -> Any:
+    """A word of a record of `layout`, by its field."""
+    return load_word(record + field * 8)
+
+
+@register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
+def put(record: Any, field: Any, value: Any) -> None:
+    """Store a word of a record."""
+    store_word(record + field * 8, value)
+
+
+@register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
+def add(record: Any, field: Any, value: Any) -> Any:
+    """Add to a word of a record and give what it held."""
+    return add_word(record + field * 8, value)

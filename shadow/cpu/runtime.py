@@ -149,7 +149,10 @@ def _sources() -> str:
     texts = [f"{numba.__version__} {llvmlite.__version__} {llvm.get_host_cpu_name()}"]
     for package, names in (
         ("racedart.shadow", ("checker.py", "word.py")),
-        ("racedart.shadow.cpu", ("layout.py", "primitives.py", "scheduler.py", "slow_path.py", "runtime.py")),
+        (
+            "racedart.shadow.cpu",
+            ("layout.py", "meetings.py", "primitives.py", "scheduler.py", "slow_path.py", "runtime.py"),
+        ),
         ("racedart.fsm", ("exact.csv", "published.csv", "skip.csv", "vocabulary.py", "tables.py")),
     ):
         folder = resources.files(package)
