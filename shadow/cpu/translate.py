@@ -27,6 +27,9 @@ from racedart.shadow.ptx.types import TYPES
 BUDGET = 512
 """Iterations of all loops of a thread between two yields."""
 
+_UNTRANSLATED = (Unmodelled, ValueError, IndexError, KeyError, StopIteration, AssertionError)
+"""Errors of an instruction without a translation; all but the first come from operands of the wrong form."""
+
 U32 = TYPES["u32"]
 PRED = TYPES["pred"]
 
@@ -100,6 +103,8 @@ class _Translator:
         ended = False
         for site in range(block.start, block.end):
             ended = self.instruction(block, site)
+            if ended:
+                break
         if not ended:
             if block.start == block.end == len(self.graph.instructions):
                 self.leave(Status.EXITED)
@@ -109,34 +114,44 @@ class _Translator:
     def instruction(self, block: Block, site: int) -> bool:
         """Translate one instruction; True if it ended the LLVM block for good."""
         instruction = self.graph.instructions[site]
-        if instruction.opcode == "bra":
-            return self.jump(block, instruction)
-        skip = ""
-        guard = instruction.guard
-        if guard is not None:
-            condition = self.emitter.read(guard.register, PRED)
-            run, skip = self.emitter.name("run"), self.emitter.name("skip")
-            first, second = (skip, run) if guard.negated else (run, skip)
-            self.emitter.do(f"br i1 {condition}, label %{first}, label %{second}")
-            self.emitter.label(run)
-        mark, names = len(self.emitter.lines), dict(self.emitter.slots)
+        emitter = self.emitter
+        mark, names, resumes = len(emitter.lines), dict(emitter.slots), len(self.resumes)
+        try:
+            if instruction.opcode == "bra":
+                return self.jump(block, instruction)
+            if instruction.guard is None:
+                return self.translated(block, site, instruction)
+            condition = emitter.read(instruction.guard.register, PRED)
+        except _UNTRANSLATED as error:
+            del emitter.lines[mark:]
+            del self.resumes[resumes:]
+            emitter.slots = names
+            self.give_up(site, error)
+            return True
+        run, skip = emitter.name("run"), emitter.name("skip")
+        first, second = (skip, run) if instruction.guard.negated else (run, skip)
+        emitter.do(f"br i1 {condition}, label %{first}, label %{second}")
+        emitter.label(run)
+        mark, names = len(emitter.lines), dict(emitter.slots)
         try:
             ended = self.translated(block, site, instruction)
-        except (Unmodelled, ValueError, IndexError, KeyError, StopIteration, AssertionError) as error:
-            # The latter come from operands that are not of the form that the instruction takes.
-            reason = str(error) if isinstance(error, Unmodelled) else f"this form of {instruction.opcode}"
-            del self.emitter.lines[mark:]
-            self.emitter.slots = names
-            self.unmodelled[site] = reason
-            self.emitter.set_frame(Frame.SITE, site)
-            self.leave(Status.UNMODELLED)
+        except _UNTRANSLATED as error:
+            del emitter.lines[mark:]
+            del self.resumes[resumes:]
+            emitter.slots = names
+            self.give_up(site, error)
             ended = True
-        if skip:
-            if not ended:
-                self.emitter.do(f"br label %{skip}")
-            self.emitter.label(skip)
-            return False
-        return ended
+        if not ended:
+            emitter.do(f"br label %{skip}")
+        emitter.label(skip)
+        return False
+
+    def give_up(self, site: int, error: Exception) -> None:
+        """End the launch where this instruction is reached."""
+        opcode = self.graph.instructions[site].opcode
+        self.unmodelled[site] = str(error) if isinstance(error, Unmodelled) else f"this form of {opcode}"
+        self.emitter.set_frame(Frame.SITE, site)
+        self.leave(Status.UNMODELLED)
 
     def translated(self, block: Block, site: int, instruction: Instruction) -> bool:
         opcode = instruction.opcode
