@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.extending import intrinsic, register_jitable
 
 _WORD = ir.IntType(64)
@@ -82,6 +82,21 @@ def step_thread(typing_context: Any, function: Any, frame: Any) -> Any:
         return builder.sext(builder.call(target, [arguments[1]]), _WORD)
 
     return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]  # Numba carries no types
+def call_report(
+    typing_context: Any, thread: Any, place: Any, address: Any, access: Any, site: Any, old: Any
+) -> Any:
+    """Call `racedart_report`, compiled apart so that the rare path stays out of the inlined checker."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = ir.FunctionType(ir.VoidType(), [_WORD] * 6)
+        function = cgutils.get_or_insert_function(builder.module, kind, "racedart_report")
+        builder.call(function, arguments)
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 6), generate
 
 
 @register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types

@@ -75,7 +75,8 @@ def load_program(ptx: str, entry: str, mode: Mode, path: str = "") -> Program:
     symbols = {name: ARENA + offset for name, offset in module_offsets.items()}
     symbols |= shared_offsets | local_offsets | own | call_offsets
     translation = translate(plan, symbols)
-    engine = _compiled(translation.ir, mode, 1 if len(plan.graph.instructions) >= BIG_KERNEL else 2)
+    level = 1 if len(plan.graph.instructions) >= BIG_KERNEL else 2
+    engine = _compiled(translation.ir, mode, level, len(plan.access))
     return Program(
         module,
         plan,
@@ -112,7 +113,7 @@ def _numbered(module: Module, path: str) -> Module:
     return replace(module, functions=functions, files={1: path})
 
 
-def _compiled(ir: str, mode: Mode, level: int) -> Any:
+def _compiled(ir: str, mode: Mode, level: int, checks: int) -> Any:
     declarations = (
         "declare void @racedart_check(i64, i64, i64, i64, i64, i64)\n"
         "declare i64 @racedart_locate(i64, i64, i64, i64)\n"
@@ -126,6 +127,7 @@ def _compiled(ir: str, mode: Mode, level: int) -> Any:
         raise InputError(f"the PTX is not well formed: its types do not fit ({first})") from error
     module.link_in(llvm.parse_assembly(runtime.helpers(mode)))
     runtime.hide_all_but(module, {"racedart_step"})
+    runtime.set_inlining(module, checks)
     runtime.optimise(module, level)
     return runtime.native(module)
 

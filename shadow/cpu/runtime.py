@@ -55,13 +55,30 @@ def helpers(mode: Mode) -> str:
 
 
 def _helpers(mode: Mode) -> str:
-    check = checker.make_check(primitives.load_word, primitives.swap_word, slow_path.report, mode)
+    # Numba loads what it compiles, and fails at a symbol that it cannot find; the code that it loads is never
+    # called, only its IR is used.
+    llvm.add_symbol("racedart_report", 1)
+    check = checker.make_check(primitives.load_word, primitives.swap_word, primitives.call_report, mode)
     parts = [
         _compiled("racedart_check", check, 6, returns=False),
+        _compiled("racedart_report", slow_path.report, 6, returns=False),
         _compiled("racedart_locate", slow_path.locate, 4, returns=True),
         _compiled("racedart_fault", slow_path.fault, 4, returns=True),
     ]
     return _linked(parts, {"racedart_check", "racedart_locate", "racedart_fault"}, level=2)
+
+
+INLINED = 200
+"""Up to this many checked accesses the checker is inlined into a kernel; beyond, code would grow too large."""
+
+
+def set_inlining(module: Any, checks: int) -> None:
+    """Inline the checker into small kernels, and keep the rare paths out of line."""
+    for function in module.functions:
+        if function.name == "racedart_check":
+            function.add_function_attribute("alwaysinline" if checks <= INLINED else "noinline")
+        elif function.name in {"racedart_report", "racedart_locate", "racedart_fault"}:
+            function.add_function_attribute("noinline")
 
 
 @functools.cache
@@ -100,6 +117,9 @@ def _linked(parts: list[str], names: set[str], level: int) -> str:
     module = llvm.parse_assembly(parts[0])
     for part in parts[1:]:
         module.link_in(llvm.parse_assembly(part))
+    for function in module.functions:
+        if function.name == "racedart_report":
+            function.add_function_attribute("noinline")
     hide_all_but(module, names)
     optimise(module, level)
     return str(module)
