@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import struct
+import tempfile
 from collections.abc import Sequence
 from typing import Any
 
@@ -38,6 +40,30 @@ def module(body: str, params: Sequence[str] = (), declarations: str = "") -> str
     )
 
 
+COMPARE_WITH_GPU = bool(os.environ.get("RACEDART_COMPARE_WITH_GPU"))
+
+
+def run_on_gpu(launch: Launch, arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    """Run a launch through CuPy on copies of the arrays, one for each buffer; what it leaves in them."""
+    import cupy
+
+    with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
+        file.write(launch.kernel.ptx)
+        file.flush()
+        function = cupy.RawModule(path=file.name).get_function(launch.kernel.entry)
+    memory = [cupy.asarray(array) for array in arrays]
+    arguments: list[Any] = []
+    for param in launch.params:
+        if param.pointers:
+            (pointer,) = param.pointers
+            arguments.append(np.uint64(memory[pointer.buffer].data.ptr + pointer.offset))
+        else:
+            arguments.append(np.frombuffer(param.data, f"u{len(param.data)}")[0])
+    function(launch.grid, launch.block, tuple(arguments), shared_mem=launch.shared_bytes)
+    cupy.cuda.Device().synchronize()
+    return [cupy.asnumpy(array) for array in memory]
+
+
 def launch_of(
     ptx: str,
     arguments: Sequence[Any] = (),
@@ -60,8 +86,18 @@ def launch_of(
 
 
 def check_ptx(ptx: str, *arguments: Any, options: Options | None = None, **launch: Any) -> Outcome:
-    """Check a launch of kernel `k`; arrays are written back."""
-    return check_launch(launch_of(ptx, arguments, **launch), options or Options())
+    """Check a launch of kernel `k`; arrays are written back.
+
+    With RACEDART_COMPARE_WITH_GPU set, a launch without a finding also runs on the GPU, and must leave the same
+    bytes in every array.
+    """
+    made = launch_of(ptx, arguments, **launch)
+    before = [buffer.array.copy() for buffer in made.buffers]
+    outcome = check_launch(made, options or Options())
+    if COMPARE_WITH_GPU and not outcome.findings and not outcome.reasons:
+        for buffer, on_gpu in zip(made.buffers, run_on_gpu(made, before), strict=True):
+            np.testing.assert_array_equal(bits(buffer.array), bits(on_gpu))
+    return outcome
 
 
 def assert_clean(outcome: Outcome) -> None:

@@ -349,7 +349,7 @@ def directed(value: Fraction, mode: str) -> np.float32:
         if down:
             exact = Fraction(float(candidate)) == value
             up = candidate if exact else np.nextafter(candidate, np.float32(np.inf))
-            return candidate if mode == "rm" or (mode == "rz" and value > 0) else np.float32(up)
+            return np.float32(candidate if mode == "rm" or (mode == "rz" and value > 0) else up)
     raise AssertionError(value)
 
 
