@@ -393,3 +393,11 @@ def test_bit_masks_and_extensions(mode: str) -> None:
         signed(x, limited(n)) & 0xFFFFFFFF if limited(n) else 0
         for x, n in zip(a.tolist(), length.tolist(), strict=True)
     ]
+
+
+def test_opposite_numbers_cancel_to_minus_zero_when_rounding_down() -> None:
+    a, b = np.array([1, -3, 0, -0.0], np.float32), np.array([-1, 3, 0, 0], np.float32)
+    down = apply("add.rm.f32 $d, $0, $1;", [a, b], np.float32, registers="f f f")
+    assert np.signbit(down).tolist() == [True, True, False, True]
+    nearest = apply("add.rn.f32 $d, $0, $1;", [a, b], np.float32, registers="f f f")
+    assert np.signbit(nearest).tolist() == [False, False, False, False]

@@ -2,7 +2,8 @@
 
 f16 and bf16 are computed in float and rounded once more; packed pairs half by half. Directed rounding of
 f32 sums and products follows from their exact value, as an unevaluated sum of two doubles. `.approx` functions use
-the host's mathematical library and differ from a GPU in the last bits. `.ftz` is not applied.
+the host's mathematical library and differ from a GPU in the last bits. `.ftz` is not applied, and a NaN that an
+operation makes has the host's bits, not the GPU's canonical ones.
 Not handled: directed rounding of f64 and of quotients and roots, `testp` of other kinds than listed.
 """
 
@@ -81,6 +82,14 @@ def _directed(emitter: Emitter, instruction: Instruction, type_: Type) -> None:
         smallest = "-2147483647" if down else "1"
         moved = emitter.new(f"select i1 {zero}, i32 {smallest}, i32 {moved}")
     result = emitter.new(f"select i1 {wrong}, i32 {moved}, i32 {bits}")
+    if instruction.has("rm") and opcode != "mul":
+        # A sum of opposite numbers is -0 when rounding down (IEEE 754, 6.3).
+        cancelled = emitter.new(f"fcmp oeq double {total}, 0.0")
+        exact = emitter.new(f"fcmp oeq double {error}, 0.0")
+        signs = [emitter.new(f"lshr i64 {emitter.new(f'bitcast double {v} to i64')}, 63") for v in (a, b)]
+        opposite = emitter.new(f"icmp ne i64 {signs[0]}, {signs[1]}")
+        both = emitter.new(f"and i1 {emitter.new(f'and i1 {cancelled}, {exact}')}, {opposite}")
+        result = emitter.new(f"select i1 {both}, i32 {-(2**31)}, i32 {result}")
     value = _finish(emitter, instruction, "float", emitter.as_float(result, type_))
     emitter.write_float(instruction.operands[0], type_, value)
 
