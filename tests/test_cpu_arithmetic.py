@@ -136,6 +136,7 @@ def test_division_truncates_and_never_traps(opcode: str, kind: str, width: int) 
     mask = (1 << width) - 1
     for x, y, z in zip(a.tolist(), b.tolist(), got.tolist(), strict=True):
         if y == 0:
+            assert z == mask
             continue
         if kind[0] == "s":
             x, y = signed(x, width), signed(y, width)
@@ -401,3 +402,11 @@ def test_opposite_numbers_cancel_to_minus_zero_when_rounding_down() -> None:
     assert np.signbit(down).tolist() == [True, True, False, True]
     nearest = apply("add.rn.f32 $d, $0, $1;", [a, b], np.float32, registers="f f f")
     assert np.signbit(nearest).tolist() == [False, False, False, False]
+
+
+def test_zeros_are_ordered_by_their_sign() -> None:
+    a, b = np.array([0.0, -0.0, 0.0, -0.0], np.float32), np.array([-0.0, 0.0, 0.0, -0.0], np.float32)
+    least = apply("min.f32 $d, $0, $1;", [a, b], np.float32, registers="f f f")
+    most = apply("max.f32 $d, $0, $1;", [a, b], np.float32, registers="f f f")
+    assert np.signbit(least).tolist() == [True, True, False, True]
+    assert np.signbit(most).tolist() == [False, False, False, True]

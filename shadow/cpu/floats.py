@@ -136,7 +136,8 @@ def _function(name: str) -> Compute:
 def _extreme(emitter: Emitter, instruction: Instruction, llvm: str, values: list[str]) -> str:
     if instruction.has("xorsign"):
         raise Unmodelled("min or max with .xorsign")
-    name = f"{instruction.opcode}imum" if instruction.has("NaN") else f"{instruction.opcode}num"
+    # Both order -0 below +0, as the hardware does.
+    name = f"{instruction.opcode}imum" if instruction.has("NaN") else f"{instruction.opcode}imumnum"
     result = values[0]
     if instruction.has("abs"):
         values = [emitter.call(llvm, f"llvm.fabs.{_SUFFIX[llvm]}", (llvm, value)) for value in values]

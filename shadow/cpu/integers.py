@@ -1,6 +1,6 @@
 """Integer and logic instructions (PTX ISA 9.7.1, 9.7.2, 9.7.8) as LLVM IR.
 
-Division by zero gives all ones, as GPUs do (PTX leaves it open). Not handled: `fns`, `dp2a`, packed 16-bit
+Quotient and remainder by zero are all ones, as on an H200 (PTX leaves them open). Not handled: `fns`, `dp2a`, packed 16-bit
 integers other than through bit operations.
 """
 
@@ -141,8 +141,7 @@ def divide(emitter: Emitter, instruction: Instruction) -> None:
         value = emitter.new(f"select i1 {minus}, {bits} {negated}, {bits} {value}")
     else:
         value = emitter.new(f"{'urem' if remainder else 'udiv'} {bits} {x}, {safe}")
-    by_zero = x if remainder else "-1"
-    emitter.write(d, type_, emitter.new(f"select i1 {zero}, {bits} {by_zero}, {bits} {value}"))
+    emitter.write(d, type_, emitter.new(f"select i1 {zero}, {bits} -1, {bits} {value}"))
 
 
 def negate(emitter: Emitter, instruction: Instruction) -> None:
