@@ -1,7 +1,7 @@
 """Integer and logic instructions (PTX ISA 9.7.1, 9.7.2, 9.7.8) as LLVM IR.
 
-Quotient and remainder by zero are all ones, as on an H200 (PTX leaves them open). Not handled: `fns`, `dp2a`, packed 16-bit
-integers other than through bit operations.
+Quotient and remainder by zero are all ones, as on an H200 (PTX leaves them open). Not handled: `fns`, `dp2a`,
+packed 16-bit integers other than through bit operations.
 """
 
 from __future__ import annotations
