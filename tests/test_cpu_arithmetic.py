@@ -338,20 +338,16 @@ def test_packed_halves() -> None:
     np.testing.assert_array_equal(got.view(np.float16), exact.astype(np.float16))
 
 
-def directed(value: Fraction, mode: str) -> np.float32:
-    """A fraction as float32, rounded down (rm), up (rp) or toward zero (rz)."""
-    nearest = np.float32(float(value))
-    for candidate in (
-        np.nextafter(nearest, np.float32(-np.inf)),
-        nearest,
-        np.nextafter(nearest, np.float32(np.inf)),
-    ):
-        down = Fraction(float(candidate)) <= value < Fraction(float(np.nextafter(candidate, np.float32(np.inf))))
-        if down:
-            exact = Fraction(float(candidate)) == value
-            up = candidate if exact else np.nextafter(candidate, np.float32(np.inf))
-            return np.float32(candidate if mode == "rm" or (mode == "rz" and value > 0) else up)
-    raise AssertionError(value)
+def directed(value: Fraction, mode: str) -> float:
+    """A fraction as the float32 below it (rm), above it (rp) or toward zero (rz)."""
+    infinity = np.float32(np.inf)
+    below = float(np.nextafter(np.float32(float(value)), -infinity))
+    # From one below the nearest float, step up to the last float that is not above the value.
+    while Fraction(float(np.nextafter(np.float32(below), infinity))) <= value:
+        below = float(np.nextafter(np.float32(below), infinity))
+    if Fraction(below) == value or mode == "rm" or (mode == "rz" and value > 0):
+        return below
+    return float(np.nextafter(np.float32(below), infinity))
 
 
 ORDINARY = np.array([1.0, -1.0, 1.5, 1 / 3, -2 / 3, 3e7, -1e-6, 12345.678, 1e-20, 8388609.0], np.float32)
