@@ -101,6 +101,8 @@ def check(context: click.Context, /, **given: Any) -> int:
     target = given["target"]
     if "::" not in target and target.endswith(".py") and not given["args"] and not Path(target).exists():
         raise InputError(f"{target}: no such file")
+    if sys.stderr.isatty():
+        _announce_compilation(given["mode"])
     kernel = load_target(target, given["define"], given["option"], given["include"])
     arguments = [parse_argument(text) for text in given["args"]]
     run = checking.check(
@@ -167,6 +169,14 @@ def fsm(output_format: str, mode: str) -> None:
     from racedart.fsm import render
 
     click.echo(render(output_format, mode), nl=False)
+
+
+def _announce_compilation(mode: Any) -> None:
+    """The first check on a machine takes some seconds longer: say why."""
+    from racedart.shadow.cpu.runtime import is_compiled
+
+    if not is_compiled(mode):
+        click.echo("racedart: compiling the engine; this happens once and takes some ten seconds", err=True)
 
 
 def _arguments(context: click.Context) -> list[str]:

@@ -22,6 +22,11 @@ def fingerprint(*parts: str | bytes) -> str:
     return digest.hexdigest()[:40]
 
 
+def is_cached(name: str, key: str) -> bool:
+    """Whether a text is stored."""
+    return (_directory() / f"{name}-{key}.txt").exists()
+
+
 def cached_text(name: str, key: str, make: Callable[[], str]) -> str:
     """The text stored as (name, key), made and stored if it is not there."""
     path = _directory() / f"{name}-{key}.txt"

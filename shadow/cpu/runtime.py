@@ -18,7 +18,7 @@ import llvmlite.binding as llvm
 import numba
 from racedart.shadow import checker
 from racedart.shadow.cpu import primitives, scheduler, slow_path
-from racedart.shadow.cpu.cache import cached_text, fingerprint
+from racedart.shadow.cpu.cache import cached_text, fingerprint, is_cached
 from racedart.shadow.outcome import Mode
 
 
@@ -45,6 +45,11 @@ def optimise(module: Any, level: int) -> None:
     tuning.slp_vectorization = False
     builder = llvm.create_pass_builder(target_machine(), tuning)
     builder.getModulePassManager().run(module, builder)
+
+
+def is_compiled(mode: Mode) -> bool:
+    """Whether the functions that run beside a kernel are in the user's cache; else they take some seconds."""
+    return is_cached("helpers", fingerprint(mode, _sources())) and is_cached("scheduler", fingerprint(_sources()))
 
 
 @functools.cache
