@@ -24,7 +24,10 @@ STATEMENT = "A verdict speaks of the code as compiled, for these launches and in
 
 @dataclass(frozen=True, slots=True)
 class LaunchRecord:
-    """One checked launch: grid in blocks, block in threads, arguments as short texts, counts by name."""
+    """One checked launch: grid in blocks, block in threads, arguments as short texts, counts by name.
+
+    build: "optimised" or "unoptimised".
+    """
 
     kernel: str
     language: str
@@ -34,6 +37,7 @@ class LaunchRecord:
     engine: str
     mode: str
     seed: int
+    build: str = "optimised"
     arguments: tuple[str, ...] = ()
     statistics: Mapping[str, Json] = field(default_factory=lambda: MappingProxyType({}))
 
@@ -235,6 +239,7 @@ def _launch_json(launch: LaunchRecord) -> dict[str, Json]:
         "engine": launch.engine,
         "mode": launch.mode,
         "seed": launch.seed,
+        "build": launch.build,
         "arguments": list(launch.arguments),
         "statistics": dict(launch.statistics),
     }
@@ -250,6 +255,7 @@ def _launch(data: Any) -> LaunchRecord:
         str(data["engine"]),
         str(data["mode"]),
         int(data["seed"]),
+        str(data["build"]),
         tuple(str(item) for item in data["arguments"]),
         dict(data["statistics"]),
     )

@@ -116,7 +116,8 @@ class _Check:
 
     def outcome(self) -> Outcome:
         """Everything found, with the buffers written back."""
-        self.first_device.write_back()
+        if self.options.write_back:
+            self.first_device.write_back()
         program, launch = self.program, self.launch
         races = self.collector.findings()
         unordered = self._unmodelled_order()

@@ -19,7 +19,8 @@ class Options:
     mode: "exact" (the derived table) or "hirace" (the published table and its conventions).
     seed: of the order in which threads run; equal seeds give equal runs. schedules: how many orders are
     tried (seed, seed + 1, ...). timeout: seconds for the launch, None for no limit. memory: bytes that the
-    engine may take for the device memory, its shadow and its snapshot.
+    engine may take for the device memory, its shadow and its snapshot. write_back: whether the launch's buffers
+    are given what the kernel wrote.
     """
 
     mode: Mode = "exact"
@@ -27,6 +28,7 @@ class Options:
     schedules: int = 1
     timeout: float | None = None
     memory: int = 8 << 30
+    write_back: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,6 @@ def test_exit_codes_do_not_depend_on_the_format(
         ([*RACY, "--no-such-option"], "--no-such-option"),
         ([*RACY, "--output-format", "sarif"], "sarif"),
         ([*RACY, "--engine", "gpu"], "no GPU engine yet"),
-        ([*RACY, "--thorough"], "thorough"),
         ([*RACY, "--schedules", "0"], "schedules is 0"),
         ([*RACY, "--seed", "-1"], "seed is -1"),
         ([*RACY, "--timeout", "0"], "timeout is 0"),
@@ -201,3 +200,31 @@ def test_the_record_of_a_launch() -> None:
     assert (launch.grid, launch.block, launch.shared_bytes, launch.seed) == ((2, 1, 1), (4, 2, 1), 64, 5)
     assert launch.arguments == ("int32[2, 4]", "1.5")
     assert run.findings[0].properties["element"] == "a[0, 0]"
+
+
+HIDDEN = """
+__global__ void peek(int* cell) {
+  int seen = cell[0];  // nobody uses it: the optimiser drops the read
+  if (threadIdx.x == 5) cell[0] = 1;
+}
+"""
+
+
+def test_a_thorough_check_sees_what_the_optimiser_removes() -> None:
+    kernel = racedart.cuda_kernel(HIDDEN, "peek")
+    cell = np.zeros(1, np.int32)
+    assert racedart.check(kernel, 1, 32, cell).verdict == "clean"
+    cell[0] = 0
+    run = racedart.check(kernel, 1, 32, cell, thorough=True)
+    (finding,) = run.findings
+    assert (finding.rule, finding.properties["build"]) == ("R102", "unoptimised")
+    assert {finding.location.line, finding.related[0].line} == {3, 4}
+    assert [launch.build for launch in run.launches] == ["unoptimised", "optimised"]
+    assert cell[0] == 1
+
+
+def test_a_thorough_check_of_a_race_in_both_builds_finds_it_once(racedart_command: Any) -> None:
+    result = racedart_command("check", *RACY, "--thorough")
+    assert result.code == 1
+    assert result.out.count("[R102]") == 1
+    assert racedart_command("check", *FIXED, "--thorough").code == 0

@@ -50,6 +50,7 @@ launches = st.builds(
     texts,
     st.sampled_from(["exact", "hirace"]),
     numbers,
+    st.sampled_from(["optimised", "unoptimised"]),
     st.lists(texts, max_size=2).map(tuple),
     properties,
 )

@@ -25,21 +25,23 @@ def make_launch(
     block: int | tuple[int, ...],
     args: Sequence[Any],
     shared_bytes: int = 0,
+    optimised: bool = True,
 ) -> Launch:
     """The launch of a kernel: a Numba `@cuda.jit` dispatcher or a CudaKernel.
 
     grid in blocks, block in threads: an int or up to three. args: NumPy arrays, which the run writes back in
-    place, and scalars. shared_bytes: dynamic shared memory.
+    place, and scalars. shared_bytes: dynamic shared memory. optimised: False for a build in which every access
+    of the source stands; PTX is what it is.
 
     Raises UsageError for dimensions or arguments that do not fit, InputError for code that does not compile.
     """
     shape = check_dimensions(grid, block, shared_bytes)
     if isinstance(kernel, CudaKernel):
-        return kernel.launch(*shape, args, shared_bytes)
+        return kernel.launch(*shape, args, shared_bytes, optimised)
     if hasattr(kernel, "py_func") and hasattr(kernel, "targetoptions"):
         from racedart.shadow.frontends.numba_kernel import numba_launch
 
-        return numba_launch(kernel, *shape, args, shared_bytes)
+        return numba_launch(kernel, *shape, args, shared_bytes, optimised)
     raise UsageError(
         f"{kernel!r} is a {type(kernel).__name__}, not a kernel: give a function decorated with @cuda.jit, "
         "or racedart.cuda_kernel(source or path, name)"

@@ -22,7 +22,9 @@ from racedart.shadow.launch import Dim3, Kernel, Launch, Param, Pointer
 from racedart.shadow.ptx import parse_module
 
 
-def numba_launch(dispatcher: Any, grid: Dim3, block: Dim3, args: Sequence[Any], shared_bytes: int) -> Launch:
+def numba_launch(
+    dispatcher: Any, grid: Dim3, block: Dim3, args: Sequence[Any], shared_bytes: int, optimised: bool = True
+) -> Launch:
     """A launch of a dispatcher. Raises UsageError for arguments and InputError for code that does not compile."""
     name = dispatcher.py_func.__name__
     names = _parameter_names(dispatcher)
@@ -33,7 +35,7 @@ def numba_launch(dispatcher: Any, grid: Dim3, block: Dim3, args: Sequence[Any], 
         )
     types = _types(name, names, args)
     types = _declared_types(dispatcher, name, names, types)
-    kernel = _compiled(dispatcher, name, types)
+    kernel = _compiled(dispatcher, name, types, optimised)
     buffers = Buffers()
     words: list[bytes | int] = []
     for parameter, type_, value in zip(names, types, args, strict=True):
@@ -99,18 +101,18 @@ def _fits(given: Any, declared: Any) -> bool:
     return given == declared or (isinstance(given, types.Number) and isinstance(declared, types.Number))
 
 
-_cache: dict[tuple[int, tuple[Any, ...]], tuple[Any, Kernel]] = {}
+_cache: dict[tuple[int, tuple[Any, ...], bool], tuple[Any, Kernel]] = {}
 
 
-def _compiled(dispatcher: Any, name: str, types: tuple[Any, ...]) -> Kernel:
-    key = (id(dispatcher), types)
+def _compiled(dispatcher: Any, name: str, types: tuple[Any, ...], optimised: bool) -> Kernel:
+    key = (id(dispatcher), types, optimised)
     # The dispatcher is kept with the entry, so that its id cannot be another one's.
     if key not in _cache:
-        _cache[key] = (dispatcher, _compile(dispatcher, name, types))
+        _cache[key] = (dispatcher, _compile(dispatcher, name, types, optimised))
     return _cache[key][1]
 
 
-def _compile(dispatcher: Any, name: str, types: tuple[Any, ...]) -> Kernel:
+def _compile(dispatcher: Any, name: str, types: tuple[Any, ...], optimised: bool) -> Kernel:
     from numba import cuda
     from numba.core.errors import NumbaError
 
@@ -131,7 +133,7 @@ def _compile(dispatcher: Any, name: str, types: tuple[Any, ...]) -> Kernel:
                 debug=False,
                 lineinfo=True,
                 fastmath=bool(options.get("fastmath")),
-                opt=bool(options.get("opt", True)),
+                opt=optimised and bool(options.get("opt", True)),
                 launch_bounds=options.get("launch_bounds"),
                 cc=COMPUTE_CAPABILITY,
             )

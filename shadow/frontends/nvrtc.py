@@ -9,7 +9,8 @@ from typing import Any
 
 from racedart.finding.errors import InputError, MissingDependencyError
 
-DEFAULT_OPTIONS = ("-lineinfo", "--gpu-architecture=compute_90", "-std=c++17", "-default-device")
+DEFAULT_OPTIONS = ("--gpu-architecture=compute_90", "-std=c++17")
+OPTIMISED, UNOPTIMISED = "-lineinfo", "-G"
 
 
 _INTEGERS = "#include <cuda/std/cstdint>\n" + "".join(
@@ -80,7 +81,7 @@ def compile_cuda(
             _checked(nvrtc, nvrtc.nvrtcAddNameExpression(program, expression.encode()))
         # Only lines of the user's program and of headers with code matter; the warning floods do not.
         all_options = [
-            *DEFAULT_OPTIONS[:3],
+            *DEFAULT_OPTIONS,
             *options,
             "-w",
             *(f"-I{path}" for path in (*includes, *header_folders())),
