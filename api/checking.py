@@ -57,7 +57,7 @@ def check(
     kernel: a Numba `@cuda.jit` dispatcher, or `cuda_kernel(...)`. grid in blocks, block in threads. args: NumPy
     arrays, which are written back as the kernel leaves them, and scalars. shared_bytes: dynamic shared
     memory. mode: "exact", or "hirace" for the published table and HiRace's conventions. seed: of the order
-    in which threads run. schedules: how many orders are tried. timeout: seconds for each build, None for no
+    in which threads run. schedules: how many orders are tried. timeout: seconds for each run, None for no
     limit. thorough: also check the unoptimised build, where every access of the source stands, and mark what only
     that one shows.
 

@@ -80,7 +80,7 @@ def _fail_on_option(command: Any) -> Any:
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the order in which threads run.")
 @click.option("--schedules", type=int, default=1, show_default=True, help="How many orders are tried.")
 @click.option("--thorough", is_flag=True, help="Check the unoptimised build as well.")
-@click.option("--timeout", type=float, default=DEFAULT_TIMEOUT, show_default=True, help="Seconds for the check.")
+@click.option("--timeout", type=float, default=DEFAULT_TIMEOUT, show_default=True, help="Seconds for each run.")
 @click.option("--define", multiple=True, help="Macro for CUDA C++: NAME or NAME=VALUE.")
 @click.option("--option", multiple=True, help="Option for NVRTC.")
 @click.option("-I", "include", multiple=True, help="Include folder for CUDA C++.")

@@ -51,8 +51,7 @@ def check_launch(launch: Launch, options: Options) -> Outcome:
             f"the limit is {options.memory:,}"
         )
         return Outcome((), (Reason("budget", text),))
-    deadline = _deadline(options.timeout)
-    check = _Check(program, launch, options, deadline)
+    check = _Check(program, launch, options)
     for k in range(options.schedules):
         if not check.schedule(options.seed + k, first=k == 0):
             break
@@ -78,13 +77,10 @@ def _deadline(timeout: float | None) -> Callable[[], float | None]:
 class _Check:
     """The state of one check over its schedules."""
 
-    def __init__(
-        self, program: Program, launch: Launch, options: Options, deadline: Callable[[], float | None]
-    ) -> None:
+    def __init__(self, program: Program, launch: Launch, options: Options) -> None:
         self.program = program
         self.launch = launch
         self.options = options
-        self.deadline = deadline
         self.first_device = Device(program, launch)
         self.collector = RaceCollector(program.module, program.plan, launch, self.name_of)
         self.faults: list[Faulty] = []
@@ -95,7 +91,7 @@ class _Check:
     def schedule(self, seed: int, *, first: bool) -> bool:
         """Run one schedule; False when no further one makes sense."""
         device = self.first_device if first else Device(self.program, self.launch)
-        raw = engine.run(self.program, self.launch, device, seed=seed, deadline=self.deadline)
+        raw = engine.run(self.program, self.launch, device, seed=seed, deadline=_deadline(self.options.timeout))
         faults = self._faults(raw, device)
         self.faults += faults
         if raw.race_count:
@@ -169,7 +165,9 @@ class _Check:
             chosen = raw.races[order[:examined]]
             watch = _watch(chosen, rows)
             device = Device(self.program, self.launch)
-            replay = engine.run(self.program, self.launch, device, seed=seed, deadline=self.deadline, watch=watch)
+            replay = engine.run(
+                self.program, self.launch, device, seed=seed, deadline=_deadline(self.options.timeout), watch=watch
+            )
             if replay.log_count <= rows or examined <= WORDS_OF_A_KIND:
                 break
             # Hot words: look at fewer of them, so that each log is whole.
@@ -184,8 +182,10 @@ class _Check:
             confirmed |= self.collector.add(trace, pairs, device_word)
             refuted += not pairs
         self.refuted += refuted
-        if raw.race_count > len(raw.races) and refuted:
-            self._reason("budget", f"{raw.race_count - len(raw.races):,} alarms were not examined")
+        left = raw.race_count - (examined if complete else 0)
+        if left > 0 and (refuted or self.program.plan.examined or raw.conservative):
+            # Alarms of such a launch can be true or false: what was found at other words says nothing of them.
+            self._reason("budget", f"{left:,} alarms at other words were not examined")
         self._judge_rest(raw.races[order[examined:]] if complete else raw.races, confirmed)
 
     def _judge_rest(self, unexamined: engine.Words, confirmed: set[int]) -> None:

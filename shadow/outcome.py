@@ -18,7 +18,8 @@ class Options:
 
     mode: "exact" (the derived table) or "hirace" (the published table and its conventions).
     seed: of the order in which threads run; equal seeds give equal runs. schedules: how many orders are
-    tried (seed, seed + 1, ...). timeout: seconds for the launch, None for no limit. memory: bytes that the
+    tried (seed, seed + 1, ...). timeout: seconds for one run of the launch, None for no limit; a launch with alarms
+    runs again to explain them. memory: bytes that the
     engine may take for the device memory, its shadow and its snapshot. write_back: whether the launch's buffers
     are given what the kernel wrote.
     """

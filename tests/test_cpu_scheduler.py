@@ -417,3 +417,41 @@ def test_equal_seeds_give_equal_runs() -> None:
         out = np.zeros(128, np.uint32)
         outcomes.append(check_ptx(neighbour_kernel(""), out, block=(128, 1, 1), options=Options(seed=3)))
     assert outcomes[0] == outcomes[1]
+
+
+def test_a_launch_that_is_stopped_keeps_the_order_of_its_barriers() -> None:
+    """Threads that have not exited took part in the barriers before: their accesses are ordered by them."""
+    text = """
+    mov.u32 %r1, %tid.x;
+    setp.eq.u32 %p1, %r1, 0;
+    @%p1 st.shared.u32 [tile], 1;
+    bar.sync 0;
+    @!%p1 st.shared.u32 [tile], %r1;
+    $loop:
+    add.u32 %r2, %r2, 1;
+    bra $loop;
+    """
+    ptx = module(text, (), ".shared .align 4 .b8 tile[4];")
+    outcome = check_ptx(ptx, block=(64, 1, 1), options=Options(timeout=1))
+    assert line_pairs(outcome) == {("R101", 5, 5)}
+    assert [reason.kind for reason in outcome.reasons] == ["timeout"]
+
+
+def test_alarms_that_could_be_false_are_all_examined_or_named() -> None:
+    """Volatile accesses of lanes at more words than are examined: the check says that it did not see them all."""
+    text = """
+    ld.param.u64 %rd1, [p0];
+    mov.u32 %r1, %tid.x;
+    mov.u32 %r2, %ctaid.x;
+    shr.u32 %r3, %r1, 1;
+    mad.lo.u32 %r3, %r2, 512, %r3;
+    mad.wide.u32 %rd2, %r3, 4, %rd1;
+    st.volatile.global.u32 [%rd2], %r1;
+    ret;
+    """
+    few = check_ptx(module(text, ["u64"]), np.zeros(512, np.uint32), block=(1024, 1, 1))
+    assert rules(few) == ["R105"]
+    assert not few.reasons
+    many = check_ptx(module(text, ["u64"]), np.zeros(8192, np.uint32), grid=(16, 1, 1), block=(1024, 1, 1))
+    assert rules(many) == ["R105"]
+    assert [reason.kind for reason in many.reasons] == ["budget"]

@@ -23,6 +23,8 @@ GROWTH_THREADS = 1 << 18
 """Threads that may be resident when all of the running ones wait for blocks that have not started."""
 RACES, FAULTS = 1 << 18, 4096
 SHARED_FIELD = 1 << 62
+NEVER = 1 << 62
+"""Clock of an exit that did not happen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,8 @@ def run(
     for setting, value in settings.items():
         schedule[setting] = value
     status = _run_interruptibly(schedule, context, deadline)
+    # A thread that was stopped before its exit took part in every barrier that completed.
+    exits[exits < 0] = NEVER
     return RawResult(
         status,
         races[: min(int(context[Context.RACES_COUNT]), RACES)].copy(),
