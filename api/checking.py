@@ -73,7 +73,7 @@ def check(
     _require(mode in MODES, f"mode is {mode!r}; give one of {', '.join(MODES)}")
     _require(isinstance(schedules, int) and schedules >= 1, f"schedules is {schedules!r}; give 1 or more")
     _require(isinstance(seed, int) and 0 <= seed < 2**31, f"seed is {seed!r}; give a number from 0 to 2^31 - 1")
-    _require(timeout is None or timeout > 0, f"timeout is {timeout!r}; give seconds above 0, or None")
+    _require(timeout is None or timeout > 0, f"timeout is {timeout!r}; give seconds above 0")
     launch = frontends.make_launch(kernel, grid, block, args, shared_bytes)
     options = Options("hirace" if mode == "hirace" else "exact", seed, schedules, timeout)
     records = []

@@ -47,7 +47,7 @@ def rule(rule_id: str) -> Rule:
     known = [candidate.id for candidate in rules()] + [candidate.name for candidate in rules()]
     close = difflib.get_close_matches(rule_id, known, 1, 0.5)
     hint = f"; did you mean {close[0]}?" if close else ""
-    raise UsageError(f"no rule {rule_id!r}{hint} `racedart rules` lists them")
+    raise UsageError(f"no rule {rule_id!r}{hint or '.'} `racedart rules` lists them")
 
 
 def parse_rule(text: str, name: str) -> Rule:

@@ -16,6 +16,9 @@ from racedart.finding.run import STATEMENT, Run
 _STYLES = {Level.ERROR: "bold red", Level.WARNING: "bold yellow", Level.NOTE: "bold cyan"}
 _VERDICTS = {Verdict.CLEAN: "bold green", Verdict.FINDINGS: "bold red", Verdict.INCOMPLETE: "bold yellow"}
 
+WIDTH = 160
+"""Longest excerpt of a source line."""
+
 Span = tuple[str, str]
 """Text and its rich style."""
 Line = list[Span]
@@ -90,14 +93,24 @@ def _place(place: Location, sources: Mapping[str, str]) -> Iterator[Line]:
     text = _source_line(place, sources)
     if text is not None:
         number = str(place.line)
-        yield [(f"    {number} | ", "dim"), (text.expandtabs(4).rstrip(), "")]
         caret = max(place.column - 1, len(text) - len(text.lstrip()))
-        yield [(f"    {' ' * len(number)} | ", "dim"), (" " * len(text[:caret].expandtabs(4)) + "^", "bold red")]
+        shown, at = _cut(text.expandtabs(4).rstrip(), len(text[:caret].expandtabs(4)))
+        yield [(f"    {number} | ", "dim"), (shown, "")]
+        yield [(f"    {' ' * len(number)} | ", "dim"), (" " * at + "^", "bold red")]
     caller = place.inlined_at
     while caller is not None:
         name = f" in {place.function}" if place.function else ""
         yield [(f"    inlined{name} at {_shown(caller)}", "dim")]
         place, caller = caller, caller.inlined_at
+
+
+def _cut(text: str, caret: int) -> tuple[str, int]:
+    """A line of at most WIDTH characters around the caret, and the caret's place in it."""
+    if len(text) <= WIDTH:
+        return text, caret
+    start = max(min(caret - WIDTH // 2, len(text) - WIDTH), 0)
+    before, after = "..." if start else "", "..." if start + WIDTH < len(text) else ""
+    return before + text[start : start + WIDTH] + after, caret - start + len(before)
 
 
 def _facts(finding: Finding) -> Iterator[Line]:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from racedart.finding.errors import UsageError
+from racedart.finding.errors import InputError, UsageError
 from racedart.finding.model import Json, Location, Reason
 from racedart.shadow import word
 from racedart.shadow.cpu import engine
@@ -34,6 +34,8 @@ WORDS_OF_A_KIND = 16
 """Racing words that are examined first, for each kind of alarm (site, state before, access)."""
 WORDS = 4096
 LOG_ROWS = 1 << 20
+STATIC_SHARED, SHARED = 48 * 1024, 227 * 1024
+"""Bytes of static, and of all shared memory that a block can have on current GPUs."""
 
 
 def check_launch(launch: Launch, options: Options) -> Outcome:
@@ -44,6 +46,7 @@ def check_launch(launch: Launch, options: Options) -> Outcome:
     kernel = launch.kernel
     program = load_program(kernel.ptx, kernel.entry, options.mode, kernel.source_path)
     _require_fit(program, launch)
+    _require_block(program, launch)
     needed = 2 * Device.bytes_needed(program, launch)
     if needed > options.memory:
         text = (
@@ -64,6 +67,34 @@ def _require_fit(program: Program, launch: Launch) -> None:
         raise UsageError(
             f"the grid {launch.grid} has {blocks:,} blocks; at most {word.MAX_BLOCKS:,} can be told apart in "
             "one launch: check a smaller grid"
+        )
+
+
+def _require_block(program: Program, launch: Launch) -> None:
+    """The bounds that the kernel itself declares, and the shared memory that a block can have."""
+    threads = int(np.prod(launch.block))
+    for directive in program.plan.function.tuning:
+        word_, *numbers = directive.replace(",", " ").split()
+        sizes = [int(n) for n in numbers if n.isdigit()]
+        if word_ == ".maxntid" and sizes and threads > int(np.prod(sizes)):
+            raise UsageError(
+                f"kernel {launch.kernel.name} is compiled for at most {int(np.prod(sizes))} threads in a block "
+                f"(__launch_bounds__); the launch has {threads}: launch fewer, or raise the bound"
+            )
+        if word_ == ".reqntid" and sizes and tuple(sizes) != launch.block[: len(sizes)]:
+            raise UsageError(
+                f"kernel {launch.kernel.name} needs blocks of {tuple(sizes)} threads, not {launch.block}"
+            )
+    if program.static_shared > STATIC_SHARED:
+        raise InputError(
+            f"kernel {launch.kernel.name} has {program.static_shared:,} bytes of static shared memory; a block "
+            f"has at most {STATIC_SHARED:,}: use dynamic shared memory"
+        )
+    total = program.static_shared + launch.shared_bytes
+    if total > SHARED:
+        raise UsageError(
+            f"kernel {launch.kernel.name} needs {total:,} bytes of shared memory ({program.static_shared:,} of "
+            f"them static); a block has at most {SHARED:,}"
         )
 
 

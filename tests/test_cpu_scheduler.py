@@ -455,3 +455,29 @@ def test_alarms_that_could_be_false_are_all_examined_or_named() -> None:
     many = check_ptx(module(text, ["u64"]), np.zeros(8192, np.uint32), grid=(16, 1, 1), block=(1024, 1, 1))
     assert rules(many) == ["R105"]
     assert [reason.kind for reason in many.reasons] == ["budget"]
+
+
+def test_a_shuffle_from_a_lane_that_takes_no_part_is_undefined() -> None:
+    text = """
+    mov.u32 %r1, %laneid;
+    setp.ge.u32 %p1, %r1, 8;
+    @%p1 ret;
+    shfl.sync.down.b32 %r9, %r1, 1, 31, -1;
+    """
+    outcome = check_ptx(module(text + STORE_RESULT, ["u64"]), np.zeros(32, np.uint32), block=(32, 1, 1))
+    (finding,) = outcome.findings
+    assert (finding.rule, finding.level, finding.location.line) == ("R202", "warning", 4)
+    assert "thread (7, 0, 0)" in finding.message
+    assert "lane 8" in finding.message
+
+
+def test_line_0_stands_for_the_nearest_line() -> None:
+    text = """
+    ld.param.u64 %rd1, [p0];
+    mov.u32 %r1, %tid.x;
+    st.global.u32 [%rd1], %r1;
+    ret;
+    """
+    ptx = module(text, ["u64"]).replace(".loc 1 3 1", ".loc 1 0 1")
+    outcome = check_ptx(ptx, np.zeros(1, np.uint32), block=(2, 1, 1))
+    assert line_pairs(outcome) == {("R101", 2, 2)}

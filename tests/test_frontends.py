@@ -337,7 +337,7 @@ def test_an_explicit_signature_is_kept(tmp_path: Path) -> None:
         ("x = 1\nraise ValueError('no')\n", "k", "k.py:2: cannot be imported: ValueError: no"),
         ("import sys\nsys.exit(3)\n", "k", "k.py:2: cannot be imported: SystemExit"),
         ("import nothing_of_this_name\n", "k", "k.py:1"),
-        ("x = 1\n", "x", "is a int, not a @cuda.jit kernel"),
+        ("x = 1\n", "x", "is of type int, not a @cuda.jit kernel"),
         ("x = 1\n", "k", "has no kernel 'k'"),
         ("from numba import cuda\n@cuda.jit\ndef kernel(a): a[0] = 1\n", "kernal", "did you mean kernel?"),
         ("from numba import cuda\n@cuda.jit(device=True)\ndef f(a): return a\n", "f", "a device function"),

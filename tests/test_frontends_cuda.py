@@ -245,3 +245,17 @@ def test_standard_headers_and_assertions() -> None:
     assert "assertion failed" in run.reasons[0].message
     assert run.reasons[0].location is not None
     assert run.reasons[0].location.line == 8
+
+
+def test_launches_that_a_gpu_refuses() -> None:
+    bounded = "__global__ void __launch_bounds__(64) k(int* o) { o[threadIdx.x] = 1; }"
+    out = np.zeros(128, np.int32)
+    assert racedart.check(racedart.cuda_kernel(bounded, "k"), 1, 64, out).verdict == "clean"
+    with pytest.raises(UsageError, match="at most 64 threads"):
+        racedart.check(racedart.cuda_kernel(bounded, "k"), 1, 128, out)
+    big = "__global__ void k(int* o) { __shared__ int s[20000]; s[threadIdx.x] = o[0]; o[threadIdx.x] = s[0]; }"
+    with pytest.raises(InputError, match="80,000 bytes of static shared memory"):
+        racedart.check(racedart.cuda_kernel(big, "k"), 1, 1, out)
+    small = big.replace("20000", "1000")
+    with pytest.raises(UsageError, match="4,000 of them static"):
+        racedart.check(racedart.cuda_kernel(small, "k"), 1, 1, out, shared_bytes=227 * 1024)

@@ -104,3 +104,12 @@ def test_sources_are_read_from_disk(tmp_path: Path) -> None:
 def test_other_formats_are_named() -> None:
     with pytest.raises(UsageError, match="text, json"):
         render(run_of(), "sarif")
+
+
+def test_a_very_long_source_line_is_cut_around_the_caret() -> None:
+    run = Run((RACE,), (), (LAUNCH,), "0", None, {"k.cu": "\n\n" + "x" * 5000 + "HERE" + "y" * 5000})
+    far = Finding("R101", Level.ERROR, "m", Location("k.cu", 3, 5001))
+    text = render(Run((far,), (), (LAUNCH,), "0", None, run.sources))
+    excerpt, caret = text.splitlines()[1:3]
+    assert len(excerpt) < 200
+    assert excerpt[caret.index("^") :].startswith("HERE")

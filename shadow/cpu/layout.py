@@ -232,3 +232,4 @@ class FaultKind(enum.IntEnum):
     PARTIAL_BARRIER = 9
     PARTIAL_WARP_SYNC = 10
     OWN_LANE_MISSING = 11
+    UNDEFINED_LANE = 12

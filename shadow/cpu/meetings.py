@@ -94,9 +94,14 @@ def combine_lanes(frames: Any, frame_bytes: Any, first: Any, lanes: Any, lane: A
             inside = source <= bound
         if inside:
             predicate = 1
-            # Reading a lane that does not take part is undefined; the own value stands in.
             if 0 <= source < 32 and lanes >> source & 1:
                 result = get(frames + (first + source) * frame_bytes, Frame.VALUE)
+            else:
+                # Reading a lane that does not take part is undefined; the own value stands in.
+                site = get(frame, Frame.SITE)
+                block = get(frame, Frame.BLOCK)
+                context = get(frame, Frame.CONTEXT)
+                record_fault(context, FaultKind.UNDEFINED_LANE, site, first + lane, block, site, first + source)
     elif Operation.REDUCE_ADD <= operation <= Operation.REDUCE_XOR:
         result = 0
         begun = 0

@@ -107,6 +107,13 @@ def _finding(fault: Faulty, module: Module, plan: Plan, launch: Launch, name_of:
             return Finding(
                 "R202", Level.ERROR, text, here, related, Fix(fix), {**base, "thread": thread, "block": block}
             )
+        case "undefined_lane":
+            source = fault.other_thread % 32
+            text = f"{who} reads the value of lane {source}, which takes no part in this shuffle: it is undefined"
+            fix = "let all lanes of the mask execute the shuffle, or read only lanes that do"
+            return Finding(
+                "R202", Level.WARNING, text, here, (), Fix(fix), {**base, "thread": thread, "block": block}
+            )
         case "livelock":
             text = f"every running thread spins without effect; {who} spins here"
             fix = "let the condition be met by a thread that can still run, and re-read it in every iteration"

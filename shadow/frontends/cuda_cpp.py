@@ -143,7 +143,7 @@ def _unknown(kernel: CudaKernel, detail: str) -> InputError:
     close = difflib.get_close_matches(plain, [n.split("<")[0] for n in known], 1)
     hint = f"; did you mean {close[0]}?" if close and close[0] != plain else ""
     listed = ", ".join(known) or "none that can be seen"
-    message = f"{where} has no kernel {kernel.name!r}{hint} Its kernels: {listed}"
+    message = f"{where} has no kernel {kernel.name!r}{hint or '.'} Its kernels: {listed}"
     if close and close[0] == plain:
         first = next((line for line in detail.splitlines() if "error" in line), detail.strip())
         message = f"{where}: the kernel {kernel.name!r} cannot be named so: {first}. Its kernels: {listed}"

@@ -52,8 +52,11 @@ class CompilationError(InputError):
 
     def __init__(self, name: str, log: str) -> None:
         lines = [line for line in log.splitlines() if line.strip()]
-        first = next((line for line in lines if "error" in line), lines[0] if lines else "no message")
-        super().__init__(f"{name} does not compile: {first}\n" + "\n".join(lines[:40]))
+        super().__init__(
+            f"{name} does not compile:\n" + "\n".join(lines[:40] or ["no message"]) + "\n"
+            "NVRTC compiles device code only: put host code under #ifndef __CUDACC_RTC__, and give the build's "
+            "include folders (-I) and macros (--define)"
+        )
         self.log = log
 
 

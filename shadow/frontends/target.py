@@ -23,8 +23,12 @@ def load_target(
     Raises UsageError for a target without a kernel, InputError for a file or kernel that is not there.
     """
     path, separator, name = target.partition("::")
+    if not path:
+        raise UsageError(f"{target!r} names no file: write FILE::KERNEL")
     if not os.path.exists(path):
-        raise InputError(f"{path}: no such file")
+        raise InputError(f"{path}: no such file: write FILE::KERNEL with the path of a .py, .cu or .ptx file")
+    if not os.path.isfile(path):
+        raise InputError(f"{path}: not a regular file: write FILE::KERNEL with the path of a .py, .cu or .ptx file")
     if path.endswith(".py"):
         module = _imported(path)
         kernels = _kernels_of(module)
@@ -89,10 +93,12 @@ def _attribute(module: ModuleType, path: str, name: str, kernels: list[str]) -> 
         if not hasattr(value, part):
             close = difflib.get_close_matches(name, kernels, 1)
             hint = f"; did you mean {close[0]}?" if close else ""
-            raise InputError(f"{path} has no kernel {name!r}{hint} Its kernels: {', '.join(kernels) or 'none'}")
+            raise InputError(
+                f"{path} has no kernel {name!r}{hint or '.'} Its kernels: {', '.join(kernels) or 'none'}"
+            )
         value = getattr(value, part)
     if not _is_kernel(value):
-        what = "a device function" if hasattr(value, "py_func") else f"a {type(value).__name__}"
+        what = "a device function" if hasattr(value, "py_func") else f"of type {type(value).__name__}"
         raise InputError(
             f"{path}::{name} is {what}, not a @cuda.jit kernel. Its kernels: {', '.join(kernels) or 'none'}"
         )

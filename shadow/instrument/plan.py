@@ -10,12 +10,13 @@ examined one by one when they are explained (`examined`). The same holds for vol
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from racedart.fsm import Access
 from racedart.shadow.instrument.events import Event, event_of
 from racedart.shadow.ptx.cfg import Graph, control_flow
-from racedart.shadow.ptx.model import Function, Instruction
+from racedart.shadow.ptx.model import Function, Instruction, Label, Loc, Statement
 
 MAX_GRANULE_SHIFT = 2
 """A word stands for 4 bytes, or fewer where the plan has narrower accesses."""
@@ -45,6 +46,7 @@ class Plan:
 
 def make_plan(function: Function) -> Plan:
     """Plan the checks of a kernel whose device functions have been inlined."""
+    function = with_known_lines(function)
     graph = control_flow(function)
     reachable = [i for k in sorted(graph.edges) for i in range(graph.blocks[k].start, graph.blocks[k].end)]
     events = {i: event for i in reachable if (event := event_of(graph.instructions[i])) is not None}
@@ -62,6 +64,37 @@ def make_plan(function: Function) -> Plan:
         tuple(i for i in reachable if _orders_memory(graph.instructions[i])),
         bool(mixed) or any(event.volatile for event in events.values()),
     )
+
+
+def with_known_lines(function: Function) -> Function:
+    """The function with a place for every instruction that the compiler gave line 0.
+
+    Line 0 marks code that stands for several lines, such as a store that two branches share. It is shown at
+    the nearest line of its basic block, the one before it if there is one, else at the last line seen.
+    """
+    body = list(function.body or ())
+    known: Loc | None = None
+    last: Loc | None = None
+    for i, statement in enumerate(body):
+        if isinstance(statement, Label):
+            known = None
+        if not isinstance(statement, Instruction):
+            continue
+        if statement.loc is not None and statement.loc.line == 0:
+            body[i] = replace(statement, loc=known or _next_line(body, i) or last or statement.loc)
+        elif statement.loc is not None:
+            known = last = statement.loc
+    return replace(function, body=tuple(body))
+
+
+def _next_line(body: Sequence[Statement], i: int) -> Loc | None:
+    """The first line after a statement in its basic block."""
+    for statement in body[i + 1 :]:
+        if isinstance(statement, Label):
+            return None
+        if isinstance(statement, Instruction) and statement.loc is not None and statement.loc.line:
+            return statement.loc
+    return None
 
 
 def _spaces(event: Event) -> set[str]:
