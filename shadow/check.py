@@ -33,7 +33,7 @@ from racedart.shadow.ptx.printer import print_instruction
 WORDS_OF_A_KIND = 16
 """Racing words that are examined first, for each kind of alarm (site, state before, access)."""
 WORDS = 4096
-LOG_ROWS = 1 << 20
+LOG_ROWS = 1 << 18
 STATIC_SHARED, SHARED = 48 * 1024, 227 * 1024
 """Bytes of static, and of all shared memory that a block can have on current GPUs."""
 

@@ -481,3 +481,21 @@ def test_line_0_stands_for_the_nearest_line() -> None:
     ptx = module(text, ["u64"]).replace(".loc 1 3 1", ".loc 1 0 1")
     outcome = check_ptx(ptx, np.zeros(1, np.uint32), block=(2, 1, 1))
     assert line_pairs(outcome) == {("R101", 2, 2)}
+
+
+def test_a_race_in_every_round_of_a_long_loop_is_explained_once() -> None:
+    """Rounds that are alike are looked at once: thousands of barriers do not make the explanation slow."""
+    text = """
+    mov.u32 %r1, %tid.x;
+    mov.u32 %r2, 3000;
+    $loop:
+    bar.sync 0;
+    st.shared.u32 [tile], %r1;
+    sub.u32 %r2, %r2, 1;
+    setp.ne.u32 %p2, %r2, 0;
+    @%p2 bra $loop;
+    ret;
+    """
+    outcome = check_ptx(module(text, (), ".shared .align 4 .b8 tile[4];"), block=(64, 1, 1))
+    assert line_pairs(outcome) == {("R101", 5, 5)}
+    assert not outcome.reasons

@@ -83,7 +83,7 @@ def test_damaged_instructions(seed: int) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.integers(0, 2**32))
 def test_many_damaged_instructions(seed: int) -> None:
     survive(seed)

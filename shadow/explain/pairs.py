@@ -104,16 +104,33 @@ def _within_block(trace: Trace, rows: Column) -> Iterator[tuple[int, Column]]:
     kept = _thinned(trace, rows)
     intervals = trace.barriers[kept]
     gone = trace.exits[trace.block[kept] * trace.threads + trace.thread[kept], 0] <= intervals
-    for value in np.unique(intervals):
-        group = kept[intervals == value]
+    seen: set[bytes] = set()
+    order = np.argsort(intervals, kind="stable")
+    changes = np.flatnonzero(np.diff(intervals[order])) + 1
+    for group in np.split(kept[order], changes):
+        # The rounds of a loop are alike: one of them stands for all.
+        signature = _signature(trace, group)
+        if signature in seen:
+            continue
+        seen.add(signature)
         for a in group:
-            yield (
-                int(a),
-                _one_of_each_kind(trace, group[(group > a) & (trace.thread[group] != trace.thread[a])], int(a)),
-            )
+            later = group[(group > a) & (trace.thread[group] != trace.thread[a])]
+            yield int(a), _one_of_each_kind(trace, later, int(a))
     for a in kept[gone]:
         later = kept[(kept > a) & (intervals > trace.barriers[a])]
         yield int(a), _one_of_each_kind(trace, later, int(a))
+
+
+def _signature(trace: Trace, group: Column) -> bytes:
+    """What the pairs of one barrier interval depend on: equal for two intervals whose pairs are alike."""
+    warps = trace.thread[group] // WARP
+    syncs = trace.syncs[group].copy()
+    for warp in np.unique(warps):
+        syncs[warps == warp] -= syncs[warps == warp].min()
+    left = trace.exits[trace.block[group] * trace.threads + trace.thread[group]]
+    exits = left > np.stack([trace.barriers[group], trace.syncs[group]], axis=1)
+    columns = [trace.site[group], trace.place[group], trace.thread[group], syncs, exits[:, 0], exits[:, 1]]
+    return np.stack(columns, axis=1).astype(np.int64).tobytes()
 
 
 def _one_of_each_kind(trace: Trace, rows: Column, a: int) -> Column:
