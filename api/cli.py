@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shlex
 import sys
 import traceback
@@ -21,6 +22,10 @@ DEFAULT_TIMEOUT = 300.0
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A source line may hold characters that the terminal's encoding lacks.
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = cli.main(arguments, prog_name="racedart", standalone_mode=False)
     except click.exceptions.Exit as stop:
@@ -34,9 +39,8 @@ def main(arguments: list[str] | None = None) -> None:
     except (click.exceptions.Abort, KeyboardInterrupt):
         click.echo("racedart: interrupted", err=True)
         code = INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output has gone; nothing more can be said.
-        sys.stderr.close()
+    except SystemExit:
+        # click ends so when the reader of our output has gone, with a code that would mean findings.
         code = INTERRUPTED
     except Exception:  # whatever it is, it is a fault of racedart, and its exit code says so
         traceback.print_exc()
@@ -71,8 +75,8 @@ def _fail_on_option(command: Any) -> Any:
 
 @cli.command()
 @click.argument("target", metavar="FILE::KERNEL")
-@click.option("--grid", required=True, help="Blocks: N, or X,Y or X,Y,Z.")
-@click.option("--block", required=True, help="Threads of a block: N, or X,Y or X,Y,Z.")
+@click.option("--grid", help="Blocks: N, or X,Y or X,Y,Z. Required.")
+@click.option("--block", help="Threads of a block: N, or X,Y or X,Y,Z. Required.")
 @click.option("--arg", "args", multiple=True, help="An argument, in order: zeros:1024:f4, 32:i4, FILE.npy, ...")
 @click.option("--shared-bytes", type=int, default=0, help="Dynamic shared memory of a block.")
 @click.option("--engine", type=click.Choice(["auto", "cpu", "gpu"]), default="auto", show_default=True)
@@ -99,8 +103,8 @@ def check(context: click.Context, /, **given: Any) -> int:
     from racedart.shadow.frontends import load_target, parse_argument
 
     target = given["target"]
-    if "::" not in target and target.endswith(".py") and not given["args"] and not Path(target).exists():
-        raise InputError(f"{target}: no such file")
+    if given["grid"] is None or given["block"] is None:
+        raise UsageError(_lacks_launch(target))
     if sys.stderr.isatty():
         _announce_compilation(given["mode"])
     kernel = load_target(target, given["define"], given["option"], given["include"])
@@ -154,7 +158,10 @@ def explain(rule: str) -> None:
 
 @cli.command()
 def doctor() -> None:
-    """Say what works on this machine, and what to install for the rest."""
+    """Say what works on this machine, and what to install for the rest.
+
+    The exit code is 0 whatever is missing.
+    """
     from racedart.doctor import examine
 
     for line in examine():
@@ -177,6 +184,16 @@ def _announce_compilation(mode: Any) -> None:
 
     if not is_compiled(mode):
         click.echo("racedart: compiling the engine; this happens once and takes some ten seconds", err=True)
+
+
+def _lacks_launch(target: str) -> str:
+    """What to say of a target without --grid or --block, which a whole program would not need."""
+    if "::" in target:
+        return f"{target}: give --grid and --block, the dimensions of the launch"
+    return (
+        f"{target}: whole programs cannot be checked yet; name one kernel and its launch: "
+        f"racedart check {target}::KERNEL --grid N --block N [--arg ...]"
+    )
 
 
 def _arguments(context: click.Context) -> list[str]:
@@ -217,7 +234,7 @@ def _report(run: Run, output_format: str, output: str | None, fail_on: str) -> i
         click.echo(text, nl=False)
     else:
         try:
-            Path(output).write_text(render(run, output_format))
+            Path(output).write_text(render(run, output_format), encoding="utf-8", errors="backslashreplace")
         except OSError as error:
             raise InputError(f"{output}: the report cannot be written: {error.strerror}") from error
     return exit_code(run, None if fail_on == "never" else Level(fail_on))

@@ -36,7 +36,11 @@ def rules() -> tuple[Rule, ...]:
     """All rules, by id."""
     folder = resources.files("racedart.finding.rules")
     files = [entry for entry in folder.iterdir() if entry.name.endswith(".md")]
-    return tuple(sorted((parse_rule(entry.read_text(), entry.name) for entry in files), key=lambda rule: rule.id))
+    return tuple(
+        sorted(
+            (parse_rule(entry.read_text(encoding="utf-8"), entry.name) for entry in files), key=lambda rule: rule.id
+        )
+    )
 
 
 def rule(rule_id: str) -> Rule:

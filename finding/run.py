@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from racedart.finding.errors import InputError
 from racedart.finding.model import Edit, Finding, Fix, Json, Level, Location, Reason, Verdict
+from racedart.finding.schema import misfit
 
 VERSION = 1
 
@@ -87,7 +88,7 @@ class Run:
     def save(self, path: str | Path) -> None:
         """Write the run file. Raises InputError if it cannot be written."""
         try:
-            Path(path).write_text(json.dumps(self.to_json(), indent=2) + "\n")
+            Path(path).write_text(json.dumps(self.to_json(), indent=2) + "\n", encoding="utf-8")
         except OSError as error:
             raise InputError(f"{path}: the run cannot be written: {error.strerror}") from error
 
@@ -109,13 +110,13 @@ def load_run(path: str | Path) -> Run:
     Raises InputError for a file that cannot be read, is no run file, or has another version.
     """
     try:
-        data = json.loads(Path(path).read_text())
+        return run_from_json(json.loads(Path(path).read_text(encoding="utf-8")))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise InputError(f"{path}: not JSON: {error}; expected a file that --save wrote") from error
-    try:
-        return run_from_json(data)
+    except RecursionError:
+        raise InputError(f"{path}: nested too deeply; expected a file that --save wrote") from None
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 
@@ -126,25 +127,28 @@ def run_from_json(data: Any) -> Run:
         raise InputError("no racedart run: the key 'racedart_run' is missing")
     if data["racedart_run"] != VERSION:
         raise InputError(f"run file version {data['racedart_run']!r}; this racedart reads version {VERSION}")
-    try:
-        program = data["program"]
-        return Run(
-            tuple(_finding(item) for item in data["findings"]),
-            tuple(_reason(item) for item in data["reasons"]),
-            tuple(_launch(item) for item in data["launches"]),
-            str(data["tool_version"]),
-            None if program is None else Program(tuple(program["argv"]), int(program["exit_code"])),
-            dict(data["sources"]),
+    wrong = misfit(data, schema())
+    if wrong is not None:
+        raise InputError(f"a malformed run: {wrong}")
+    program = data["program"]
+    run = Run(
+        tuple(_finding(item) for item in data["findings"]),
+        tuple(_reason(item) for item in data["reasons"]),
+        tuple(_launch(item) for item in data["launches"]),
+        data["tool_version"],
+        None if program is None else Program(tuple(program["argv"]), int(program["exit_code"])),
+        dict(data["sources"]),
+    )
+    if data["verdict"] != run.verdict:
+        raise InputError(
+            f"a malformed run: verdict is {data['verdict']}, its findings and reasons say {run.verdict}"
         )
-    except KeyError as error:
-        raise InputError(f"a malformed run: the key {error} is missing") from error
-    except (TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"a malformed run: {error}") from error
+    return run
 
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of a run file."""
-    text = resources.files("racedart.finding").joinpath("run.schema.json").read_text()
+    text = resources.files("racedart.finding").joinpath("run.schema.json").read_text(encoding="utf-8")
     return cast(dict[str, Any], json.loads(text))
 
 

@@ -35,6 +35,7 @@ def render_text(run: Run, color: bool = False) -> str:
         force_terminal=color,
         no_color=not color,
         color_system="standard" if color else None,
+        force_jupyter=False,  # in a notebook rich would display the report instead of returning it
         width=10_000,
     )
     for line in _report(run):
@@ -93,7 +94,9 @@ def _place(place: Location, sources: Mapping[str, str]) -> Iterator[Line]:
     text = _source_line(place, sources)
     if text is not None:
         number = str(place.line)
-        caret = max(place.column - 1, len(text) - len(text.lstrip()))
+        # Compilers count columns in bytes.
+        column = len(text.encode(errors="replace")[: max(place.column - 1, 0)].decode(errors="ignore"))
+        caret = max(column, len(text) - len(text.lstrip()))
         shown, at = _cut(text.expandtabs(4).rstrip(), len(text[:caret].expandtabs(4)))
         yield [(f"    {number} | ", "dim"), (shown, "")]
         yield [(f"    {' ' * len(number)} | ", "dim"), (" " * at + "^", "bold red")]
@@ -166,7 +169,8 @@ def _source_line(place: Location, sources: Mapping[str, str]) -> str | None:
         try:
             with open(place.file, encoding="utf-8", errors="replace") as file:
                 text = file.read()
-        except OSError:
+        except (OSError, ValueError):
             return None
-    lines = text.splitlines()
+    # Not splitlines: to a compiler a form feed ends no line.
+    lines = text.split("\n")
     return lines[place.line - 1] if 1 <= place.line <= len(lines) else None

@@ -81,7 +81,8 @@ def test_exit_codes_do_not_depend_on_the_format(
     ("arguments", "what"),
     [
         ([], "Missing argument"),
-        (["samples/histogram.py::racy"], "--grid"),
+        (["samples/histogram.py::racy"], "give --grid and --block"),
+        (["samples/histogram.py"], "whole programs cannot be checked yet; name one kernel"),
         ([*RACY, "--no-such-option"], "--no-such-option"),
         ([*RACY, "--output-format", "sarif"], "sarif"),
         ([*RACY, "--engine", "gpu"], "no GPU engine yet"),
@@ -176,6 +177,37 @@ def test_the_module_runs_and_knows_its_version() -> None:
     command = [sys.executable, "-m", "racedart", "--version"]
     result = subprocess.run(command, capture_output=True, text=True, check=True, cwd=os.path.dirname(__file__))
     assert racedart.__version__ in result.stdout
+
+
+def test_a_reader_that_has_gone_is_no_finding() -> None:
+    """As `racedart rules | true`: exit code 1 would mean findings."""
+    command = [sys.executable, "-m", "racedart", "rules"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.wait() == cli.INTERRUPTED
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-8"])
+def test_a_source_line_that_the_terminal_cannot_encode_is_shown(encoding: str, tmp_path: Path) -> None:
+    run = racedart.Run(
+        (racedart.Finding("R101", racedart.Level.ERROR, "m", racedart.Location("k.cu", 1, 1)),),
+        (),
+        (),
+        "1",
+        sources={"k.cu": "int x;  // \u2192"},
+    )
+    run.save(tmp_path / "run.json")
+    result = subprocess.run(
+        [sys.executable, "-m", "racedart", "report", str(tmp_path / "run.json")],
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+    )
+    assert result.returncode == 1
+    assert ("\u2192" if encoding == "utf-8" else "\\u2192") in result.stdout.decode(encoding)
 
 
 def test_import_is_light() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from racedart.finding.errors import InputError, UsageError
 from racedart.finding.model import Edit, Finding, Fix, Level, Location, Reason, Verdict
 from racedart.finding.registry import parse_rule, rule, rules
 from racedart.finding.run import LaunchRecord, Program, Run, exit_code, load_run, run_from_json, schema
+from racedart.finding.schema import misfit
 from racedart.shadow.explain.pairs import RULES
 
 texts = st.text(max_size=12)
@@ -130,8 +132,8 @@ def test_verdict_and_exit_code(
         ("{", "not JSON"),
         ("[]", "'racedart_run' is missing"),
         ('{"racedart_run": 99}', "version 99; this racedart reads version 1"),
-        ('{"racedart_run": 1}', "'program' is missing"),
-        ('{"racedart_run": 1, "program": 5, "findings": 3}', "malformed"),
+        ('{"racedart_run": 1}', "the file lacks 'tool_version', 'verdict'"),
+        ("[" * 100_000, "nested too deeply"),
     ],
 )
 def test_files_that_are_no_runs_are_refused(content: str | None, what: str, tmp_path: Path) -> None:
@@ -141,6 +143,89 @@ def test_files_that_are_no_runs_are_refused(content: str | None, what: str, tmp_
     with pytest.raises(InputError, match=r"run\.json") as error:
         load_run(path)
     assert what in str(error.value)
+
+
+FULL = Run(
+    (
+        Finding(
+            "R102",
+            Level.ERROR,
+            "m",
+            Location("k.cu", 3, 1, "f", "x", Location("m.cu", 1)),
+            (Location("k.cu", 4),),
+            Fix("d", (Edit("k.cu", 1, 1, 1, 2, "t"),)),
+            {"count": 1},
+        ),
+    ),
+    (Reason("fence", "m", Location("k.cu", 1), "membar.gl"),),
+    (LaunchRecord("k", "cuda", (1, 1, 1), (2, 1, 1), 0, "cpu", "exact", 0),),
+    "1",
+    Program(("a.py",), 0),
+    {"k.cu": "x"},
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "what"),
+    [
+        (
+            ("findings", 0, "location", "line"),
+            math.inf,
+            "findings[0].location.line is Infinity; expected of type inte",
+        ),
+        (("findings", 0, "location", "line"), True, "findings[0].location.line is true; expected of type integer"),
+        (("findings", 0, "level"), "fatal", 'findings[0].level is "fatal"; expected one of note, warning, error'),
+        (("findings", 0, "rule"), "X1", 'findings[0].rule is "X1"; expected text that matches'),
+        (("findings", 0, "fix", "edits", 0), {}, "findings[0].fix.edits[0] lacks 'file', 'line'"),
+        (("launches", 0, "grid"), "123", 'launches[0].grid is "123"; expected of type array'),
+        (("launches", 0, "grid"), [1, 1], "launches[0].grid is [1, 1]; expected 3 items or more"),
+        (("launches", 0, "block", 2), 0, "launches[0].block[2] is 0; expected 1 or more"),
+        (("program", "argv"), "app.py", 'program.argv is "app.py"; expected of type array'),
+        (("sources", "k.cu"), 5, "sources['k.cu'] is 5; expected of type string"),
+        (("racedart_run",), True, "racedart_run is true; expected 1"),
+        (("new",), 5, "the file has 'new', which this version does not know"),
+        (("verdict",), "clean", "verdict is clean, its findings and reasons say findings"),
+    ],
+)
+def test_a_malformed_run_is_refused_with_the_place(path: tuple[str | int, ...], value: Any, what: str) -> None:
+    data = json.loads(json.dumps(FULL.to_json()))
+    target = data
+    for key in path[:-1]:
+        target = target[key]
+    target[path[-1]] = value
+    with pytest.raises(InputError) as error:
+        run_from_json(data)
+    assert what in str(error.value)
+
+
+def places_of(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """The paths of all values below one."""
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [inner for key, item in pairs for inner in [(*path, key), *places_of(item, (*path, key))]]
+
+
+damages = st.none() | st.booleans() | st.integers(-2, 2) | st.floats() | texts | st.lists(numbers, max_size=4)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.sampled_from(places_of(FULL.to_json())), damages | st.dictionaries(texts, numbers, max_size=2), st.booleans()
+)
+def test_the_reader_refuses_what_the_schema_refuses(path: tuple[str | int, ...], value: Any, remove: bool) -> None:
+    data = json.loads(json.dumps(FULL.to_json()))
+    target = data
+    for key in path[:-1]:
+        target = target[key]
+    if remove:
+        del target[path[-1]]
+    else:
+        target[path[-1]] = value
+    assert (misfit(data, schema()) is None) == jsonschema.Draft202012Validator(schema()).is_valid(data)
+
+
+def test_a_schema_keyword_that_is_not_implemented_is_not_passed_over() -> None:
+    with pytest.raises(ValueError, match="uniqueItems"):
+        misfit([1, 1], {"uniqueItems": True})
 
 
 def test_a_run_is_saved_and_loaded(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ def imported(path: Path) -> set[str]:
                 names |= {f"racedart.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
+            assert "racedart" not in names, f"{path}: imports the face, which imports everything"
     return {name.split(".")[1] for name in names if name.startswith("racedart.")}
 
 

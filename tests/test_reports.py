@@ -113,3 +113,24 @@ def test_a_very_long_source_line_is_cut_around_the_caret() -> None:
     excerpt, caret = text.splitlines()[1:3]
     assert len(excerpt) < 200
     assert excerpt[caret.index("^") :].startswith("HERE")
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "column"),
+    [
+        ("one\n\f\nHERE\n", 3, 1),
+        ("one\r\n\x0b\r\n  HERE\r\n", 3, 3),
+        ("one\n/* \u00e9\u00e9 */ HERE\n", 2, 12),
+        ("one\n\u2028 HERE\n", 2, 5),
+    ],
+    ids=["form feed", "CR LF", "bytes", "line separator"],
+)
+def test_lines_and_columns_are_the_compilers(source: str, line: int, column: int) -> None:
+    """Compilers end a line at a newline only, and count columns in bytes."""
+    found = Finding("R101", Level.ERROR, "m", Location("k.cu", line, column))
+    excerpt, caret = render(Run((found,), (), (LAUNCH,), "0", None, {"k.cu": source})).split("\n")[1:3]
+    assert excerpt[caret.index("^") :] == "HERE"
+
+
+def test_a_place_that_is_no_path_is_tolerated() -> None:
+    assert "[R101]" in render(run_of(Finding("R101", Level.ERROR, "m", Location("a\0b", 1, 1))))
