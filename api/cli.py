@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import shlex
 import sys
 import traceback
@@ -241,6 +242,4 @@ def _report(run: Run, output_format: str, output: str | None, fail_on: str) -> i
 
 
 def _colored() -> bool:
-    import os
-
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

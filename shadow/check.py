@@ -26,7 +26,7 @@ from racedart.shadow.explain.places import location_of
 from racedart.shadow.explain.races import Named, RaceCollector
 from racedart.shadow.explain.trace import Trace
 from racedart.shadow.explain.values import element_text
-from racedart.shadow.launch import Launch
+from racedart.shadow.launch import MAX_SHARED, Launch
 from racedart.shadow.outcome import Options, Outcome
 from racedart.shadow.ptx.printer import print_instruction
 
@@ -34,8 +34,8 @@ WORDS_OF_A_KIND = 16
 """Racing words that are examined first, for each kind of alarm (site, state before, access)."""
 WORDS = 4096
 LOG_ROWS = 1 << 18
-STATIC_SHARED, SHARED = 48 * 1024, 227 * 1024
-"""Bytes of static, and of all shared memory that a block can have on current GPUs."""
+STATIC_SHARED = 48 * 1024
+"""Bytes of static shared memory that a block can have on current GPUs."""
 
 
 def check_launch(launch: Launch, options: Options) -> Outcome:
@@ -91,10 +91,10 @@ def _require_block(program: Program, launch: Launch) -> None:
             f"has at most {STATIC_SHARED:,}: use dynamic shared memory"
         )
     total = program.static_shared + launch.shared_bytes
-    if total > SHARED:
+    if total > MAX_SHARED:
         raise UsageError(
             f"kernel {launch.kernel.name} needs {total:,} bytes of shared memory ({program.static_shared:,} of "
-            f"them static); a block has at most {SHARED:,}"
+            f"them static); a block has at most {MAX_SHARED:,}"
         )
 
 

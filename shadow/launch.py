@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 
 Dim3 = tuple[int, int, int]
 
+MAX_SHARED = 227 * 1024
+"""Bytes of shared memory, static and dynamic, that a block can have on current GPUs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Buffer:

@@ -311,9 +311,15 @@ def test_an_endless_loop_ends_at_the_time_limit() -> None:
     assert [reason.kind for reason in outcome.reasons] == ["timeout"]
 
 
-@pytest.mark.parametrize("count", [2048, 4096, 2047])
-def test_a_wrapped_barrier_count_gives_no_false_alarm(count: int) -> None:
-    """The shadow word counts barriers modulo 2^11: at exactly k * 2^11 the alarm is refuted in the replay."""
+@pytest.mark.parametrize(
+    ("wait", "threads", "wrap", "count"),
+    [
+        *[("bar.sync 0;", 64, 2048, count) for count in (2048, 4096, 2047)],
+        *[("bar.warp.sync -1;", 32, 256, count) for count in (256, 512, 255)],
+    ],
+)
+def test_a_wrapped_count_gives_no_false_alarm(wait: str, threads: int, wrap: int, count: int) -> None:
+    """The shadow word counts modulo 2^11 or 2^8: at exactly a multiple the alarm is refuted in the replay."""
     text = f"""
     mov.u32 %r1, %tid.x;
     setp.ne.u32 %p1, %r1, 0;
@@ -322,40 +328,17 @@ def test_a_wrapped_barrier_count_gives_no_false_alarm(count: int) -> None:
     $skip:
     mov.u32 %r2, {count};
     $loop:
-    bar.sync 0;
+    {wait}
     sub.u32 %r2, %r2, 1;
     setp.ne.u32 %p2, %r2, 0;
     @%p2 bra $loop;
     ld.shared.u32 %r9, [tile];
     """
-    out = np.zeros(64, np.uint32)
+    out = np.zeros(threads, np.uint32)
     ptx = module(text + STORE_RESULT, ["u64"], ".shared .align 4 .b8 tile[4];")
-    outcome = check_ptx(ptx, out, block=(64, 1, 1))
+    outcome = check_ptx(ptx, out, block=(threads, 1, 1))
     assert_clean(outcome)
-    assert outcome.statistics["refuted"] == (1 if count % 2048 == 0 else 0)
-
-
-@pytest.mark.parametrize("count", [256, 512, 255])
-def test_a_wrapped_warp_count_gives_no_false_alarm(count: int) -> None:
-    text = f"""
-    mov.u32 %r1, %tid.x;
-    setp.ne.u32 %p1, %r1, 0;
-    @%p1 bra $skip;
-    st.shared.u32 [tile], 5;
-    $skip:
-    mov.u32 %r2, {count};
-    $loop:
-    bar.warp.sync -1;
-    sub.u32 %r2, %r2, 1;
-    setp.ne.u32 %p2, %r2, 0;
-    @%p2 bra $loop;
-    ld.shared.u32 %r9, [tile];
-    """
-    out = np.zeros(32, np.uint32)
-    ptx = module(text + STORE_RESULT, ["u64"], ".shared .align 4 .b8 tile[4];")
-    outcome = check_ptx(ptx, out, block=(32, 1, 1))
-    assert_clean(outcome)
-    assert outcome.statistics["refuted"] == (1 if count % 256 == 0 else 0)
+    assert outcome.statistics["refuted"] == (1 if count % wrap == 0 else 0)
 
 
 def every_block(text: str, blocks: int, threads: int = 32) -> Outcome:

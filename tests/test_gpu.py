@@ -5,13 +5,11 @@ With RACEDART_COMPARE_WITH_GPU=1 all other tests that check PTX kernels compare 
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 import pytest
 from ptx_kernels import assert_same, run_on_gpu
 from racedart.shadow.check import check_launch
-from racedart.shadow.frontends import load_target, make_launch, parse_argument
 from racedart.shadow.outcome import Options
 from test_samples import Expectation, expectations, name
 
@@ -34,14 +32,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(gpu_is_missing()), reason
 @pytest.mark.parametrize("expectation", [e for e in expectations() if not e.findings], ids=name)
 def test_repaired_samples(expectation: Expectation, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    words = shlex.split(expectation.command)
-
-    def options(key: str) -> list[str]:
-        return [words[i + 1] for i, word in enumerate(words) if word == key]
-
-    arguments = [parse_argument(text) for text in options("--arg")]
-    grid, block = (tuple(int(n) for n in options(key)[0].split(",")) for key in ("--grid", "--block"))
-    launch = make_launch(load_target(words[2], options("--define")), grid, block, arguments)
+    launch = expectation.launch()
     before = [buffer.array.copy() for buffer in launch.buffers]
     outcome = check_launch(launch, Options())
     assert not outcome.findings

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 from racedart.cli import cli
 from racedart.shadow.frontends import load_target, make_launch, parse_argument
+from racedart.shadow.launch import Launch
 
 ROOT = Path(__file__).parent.parent
 
@@ -24,6 +25,17 @@ class Expectation:
     command: str
     findings: frozenset[tuple[str, str, str, int, int]]
     result: str
+
+    def launch(self) -> Launch:
+        """The launch that the command checks."""
+        words = shlex.split(self.command)
+
+        def options(key: str) -> list[str]:
+            return [words[i + 1] for i, word in enumerate(words) if word == key]
+
+        arguments = [parse_argument(text) for text in options("--arg")]
+        grid, block = (tuple(int(n) for n in options(key)[0].split(",")) for key in ("--grid", "--block"))
+        return make_launch(load_target(words[2], options("--define")), grid, block, arguments)
 
 
 def expectations() -> list[Expectation]:
@@ -88,14 +100,6 @@ def test_repaired_sample_computes_what_it_should(expectation: Expectation, monke
     from racedart.shadow.outcome import Options
 
     monkeypatch.chdir(ROOT)
-    words = shlex.split(expectation.command)
-
-    def options(key: str) -> list[str]:
-        return [words[i + 1] for i, word in enumerate(words) if word == key]
-
-    arguments = [parse_argument(text) for text in options("--arg")]
-    grid, block = (tuple(int(n) for n in options(key)[0].split(",")) for key in ("--grid", "--block"))
-    kernel = load_target(words[2], options("--define"))
-    check_launch(make_launch(kernel, grid, block, arguments), Options())
-    last = [a for a in arguments if isinstance(a, np.ndarray)][-1]
-    np.testing.assert_array_equal(last, eval(expectation.result, {"np": np}))
+    launch = expectation.launch()
+    check_launch(launch, Options())
+    np.testing.assert_array_equal(launch.buffers[-1].array, eval(expectation.result, {"np": np}))

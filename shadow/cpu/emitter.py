@@ -100,10 +100,6 @@ class Emitter:
             raise Unmodelled(f"register {name} is not declared")
         return f"%r{self.slots.setdefault(name, len(self.slots))}"
 
-    def type_of(self, operand: Operand) -> Type | None:
-        """Declared type of a register operand."""
-        return self.registers.get(operand.name) if isinstance(operand, Register) else None
-
     def read(self, operand: Operand, type_: Type) -> str:
         """The operand as an integer of the type's width; narrower registers are widened by its sign."""
         bits = type_.bits

@@ -41,7 +41,7 @@ NO_WATCH = Watch(np.zeros(0, np.int64), np.zeros((0, 2), np.int64), 0)
 
 @dataclass(frozen=True, slots=True)
 class RawResult:
-    """What a run leaves: rows of `Race`, `Fault` and `Log`, each cut at its capacity, and their true counts.
+    """What a run leaves: rows of `Race`, `Fault` and `Log`, each cut at its capacity, and true counts.
 
     exits: barriers and warp syncs that each thread had counted when it exited, [block * threads + thread, 2];
     empty unless a watch was set. status: 0 done, 1 timeout, 2 a thread could not go on, 3 livelock.
@@ -53,7 +53,6 @@ class RawResult:
     races: Words
     race_count: int
     faults: Words
-    fault_count: int
     log: Words
     log_count: int
     exits: Words
@@ -164,7 +163,6 @@ def run(
         races[: min(int(context[Context.RACES_COUNT]), RACES)].copy(),
         int(context[Context.RACES_COUNT]),
         faults[: min(int(context[Context.FAULTS_COUNT]), FAULTS)].copy(),
-        int(context[Context.FAULTS_COUNT]),
         log[: min(int(context[Context.LOG_COUNT]), watch.log_capacity)],
         int(context[Context.LOG_COUNT]),
         exits,

@@ -301,18 +301,21 @@ def find_bit(emitter: Emitter, instruction: Instruction) -> None:
     emitter.write(d, U32, emitter.resize(found, type_.bits, 32, signed=True))
 
 
+def _bits(emitter: Emitter, operand: Operand, width: int) -> str:
+    """Position or length of a bit field: the low 8 bits of an operand, at most the width."""
+    number = emitter.new(f"and i32 {emitter.read(operand, U32)}, 255")
+    return emitter.call("i32", "llvm.umin.i32", ("i32", number), ("i32", str(width)))
+
+
 def extract_field(emitter: Emitter, instruction: Instruction) -> None:
     """bfe: the field of `len` bits from `pos` on, widened by its sign."""
     type_ = last_type(instruction)
     d, a, b, c = instruction.operands
     bits, width = f"i{type_.bits}", type_.bits
     value = emitter.read(a, type_)
-    position = emitter.new(f"and i32 {emitter.read(b, U32)}, 255")
-    length = emitter.new(f"and i32 {emitter.read(c, U32)}, 255")
+    position, length = _bits(emitter, b, width), _bits(emitter, c, width)
     # Bits from position + length on are zero (or the sign) as if the value had unlimited width.
     wide = emitter.resize(value, width, 128, signed=type_.is_signed)
-    position = emitter.call("i32", "llvm.umin.i32", ("i32", position), ("i32", str(width)))
-    length = emitter.call("i32", "llvm.umin.i32", ("i32", length), ("i32", str(width)))
     right = "ashr" if type_.is_signed else "lshr"
     moved = emitter.new(f"{right} i128 {wide}, {emitter.resize(position, 32, 128, signed=False)}")
     unused = emitter.resize(emitter.new(f"sub i32 128, {length}"), 32, 128, signed=False)
@@ -330,10 +333,7 @@ def insert_field(emitter: Emitter, instruction: Instruction) -> None:
     d, a, b, c, e = instruction.operands
     bits, width = f"i{type_.bits}", type_.bits
     source, target = emitter.read(a, type_), emitter.read(b, type_)
-    position = emitter.new(f"and i32 {emitter.read(c, U32)}, 255")
-    length = emitter.new(f"and i32 {emitter.read(e, U32)}, 255")
-    position = emitter.call("i32", "llvm.umin.i32", ("i32", position), ("i32", str(width)))
-    length = emitter.call("i32", "llvm.umin.i32", ("i32", length), ("i32", str(width)))
+    position, length = _bits(emitter, c, width), _bits(emitter, e, width)
     one = emitter.new(f"shl i128 1, {emitter.resize(length, 32, 128, signed=False)}")
     ones = emitter.new(f"sub i128 {one}, 1")
     by = emitter.resize(position, 32, 128, signed=False)

@@ -68,7 +68,7 @@ def load_program(ptx: str, entry: str, mode: Mode, path: str = "") -> Program:
     dynamic_start = _aligned(static_shared, max([16, *(v.alignment for v in shared if not v.size)]))
     shared_offsets |= {v.name: dynamic_start for v in shared if not v.size}
     local_offsets, local_bytes = _laid_out([v for v in function.variables if v.space == "local"])
-    # Parameters of inlined calls live in the same window, behind the kernel's own.
+    # Variables of parameters that no call uses; those of calls are local memory by now.
     own, own_bytes = _laid_out(list(function.params))
     call_offsets, param_bytes = _laid_out([v for v in function.variables if v.space == "param"], start=own_bytes)
 

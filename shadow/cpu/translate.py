@@ -9,7 +9,7 @@ touches no memory that others see.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from racedart.shadow.cpu.control import MEETINGS, NOTHING
@@ -21,7 +21,7 @@ from racedart.shadow.cpu.memory import MEMORY, Site
 from racedart.shadow.cpu.moves import MOVES
 from racedart.shadow.instrument.plan import Plan
 from racedart.shadow.ptx.cfg import Block, destinations
-from racedart.shadow.ptx.model import Instruction, Negated, Register, Symbol
+from racedart.shadow.ptx.model import Guard, Instruction, Negated, Register, Symbol
 from racedart.shadow.ptx.types import TYPES
 
 BUDGET = 512
@@ -114,44 +114,40 @@ class _Translator:
     def instruction(self, block: Block, site: int) -> bool:
         """Translate one instruction; True if it ended the LLVM block for good."""
         instruction = self.graph.instructions[site]
+        guard = instruction.guard
+        if instruction.opcode == "bra":
+            return self.attempt(site, lambda: self.jump(block, instruction))
+        if guard is None:
+            return self.attempt(site, lambda: self.translated(block, site, instruction))
+        return self.attempt(site, lambda: self.guarded(block, site, instruction, guard))
+
+    def guarded(self, block: Block, site: int, instruction: Instruction, guard: Guard) -> bool:
         emitter = self.emitter
-        mark, names, resumes = len(emitter.lines), dict(emitter.slots), len(self.resumes)
-        try:
-            if instruction.opcode == "bra":
-                return self.jump(block, instruction)
-            if instruction.guard is None:
-                return self.translated(block, site, instruction)
-            condition = emitter.read(instruction.guard.register, PRED)
-        except _UNTRANSLATED as error:
-            del emitter.lines[mark:]
-            del self.resumes[resumes:]
-            emitter.slots = names
-            self.give_up(site, error)
-            return True
+        condition = emitter.read(guard.register, PRED)
         run, skip = emitter.name("run"), emitter.name("skip")
-        first, second = (skip, run) if instruction.guard.negated else (run, skip)
+        first, second = (skip, run) if guard.negated else (run, skip)
         emitter.do(f"br i1 {condition}, label %{first}, label %{second}")
         emitter.label(run)
-        mark, names = len(emitter.lines), dict(emitter.slots)
-        try:
-            ended = self.translated(block, site, instruction)
-        except _UNTRANSLATED as error:
-            del emitter.lines[mark:]
-            del self.resumes[resumes:]
-            emitter.slots = names
-            self.give_up(site, error)
-            ended = True
-        if not ended:
+        if not self.attempt(site, lambda: self.translated(block, site, instruction)):
             emitter.do(f"br label %{skip}")
         emitter.label(skip)
         return False
 
-    def give_up(self, site: int, error: Exception) -> None:
-        """End the launch where this instruction is reached."""
-        opcode = self.graph.instructions[site].opcode
-        self.unmodelled[site] = str(error) if isinstance(error, Unmodelled) else f"this form of {opcode}"
-        self.emitter.set_frame(Frame.SITE, site)
-        self.leave(Status.UNMODELLED)
+    def attempt(self, site: int, emit: Callable[[], bool]) -> bool:
+        """What `emit` gives; where it fails, its code is dropped and the launch ends when it is reached."""
+        emitter = self.emitter
+        mark, names, resumes = len(emitter.lines), dict(emitter.slots), len(self.resumes)
+        try:
+            return emit()
+        except _UNTRANSLATED as error:
+            del emitter.lines[mark:]
+            del self.resumes[resumes:]
+            emitter.slots = names
+            opcode = self.graph.instructions[site].opcode
+            self.unmodelled[site] = str(error) if isinstance(error, Unmodelled) else f"this form of {opcode}"
+            emitter.set_frame(Frame.SITE, site)
+            self.leave(Status.UNMODELLED)
+            return True
 
     def translated(self, block: Block, site: int, instruction: Instruction) -> bool:
         opcode = instruction.opcode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from racedart.finding.model import Finding, Fix, Level, Location, Reason
+from racedart.finding.model import Finding, Fix, Json, Level, Location, Reason
 from racedart.shadow.explain.places import location_of
 from racedart.shadow.explain.races import NameOf
 from racedart.shadow.explain.values import coordinates
@@ -47,85 +47,58 @@ def fault_findings(
 
 
 def _finding(fault: Faulty, module: Module, plan: Plan, launch: Launch, name_of: NameOf) -> Finding | None:
-    who = _thread(fault.thread, fault.block, launch)
     here = location_of(module, plan.instruction(fault.site).loc)
-    base = {"kernel": launch.kernel.name, "instruction": print_instruction(plan.instruction(fault.site))}
-    thread = list(coordinates(fault.thread, launch.block))
-    block = list(coordinates(fault.block, launch.grid))
-    numba = launch.kernel.language == "numba"
+    who = _thread(fault.thread, fault.block, launch)
+    properties: dict[str, Json] = {
+        "kernel": launch.kernel.name,
+        "instruction": print_instruction(plan.instruction(fault.site)),
+        "thread": list(coordinates(fault.thread, launch.block)),
+        "block": list(coordinates(fault.block, launch.grid)),
+    }
+    rule, level = "R201", Level.ERROR
+    waits_there = ""
     match fault.kind:
         case "out_of_bounds" | "misaligned":
-            return _access_finding(fault, plan, here, who, name_of, {**base, "thread": thread, "block": block})
+            rule = "R301"
+            text, fix, variable = _faulty_access(fault, plan, who, name_of)
+            properties["variable"] = variable
         case "divergent_barrier":
-            other = location_of(
-                module,
-                plan.instruction(fault.other_site).loc,
-                f"thread {_xyz(fault.other_thread, launch)} waits here",
-            )
             text = f"threads of one block wait at different barriers: {who} waits here"
-            call = "cuda.syncthreads()" if numba else "__syncthreads()"
+            call = "cuda.syncthreads()" if launch.kernel.language == "numba" else "__syncthreads()"
             fix = f"let all threads of the block reach the same {call}"
-            return Finding(
-                "R201",
-                Level.ERROR,
-                text,
-                here,
-                (other,),
-                Fix(fix),
-                {**base, "thread": thread, "block": block},
-            )
+            waits_there = "waits here"
         case "barrier_deadlock":
-            other = location_of(
-                module,
-                plan.instruction(fault.other_site).loc,
-                f"thread {_xyz(fault.other_thread, launch)} waits here",
-            )
             text = f"the block can never go on: {who} waits at a barrier that not all threads reach"
             fix = "move the barrier out of the condition that some threads do not enter"
-            return Finding(
-                "R201",
-                Level.ERROR,
-                text,
-                here,
-                (other,),
-                Fix(fix),
-                {**base, "thread": thread, "block": block},
-            )
+            waits_there = "waits here"
         case "missing_lanes" | "own_lane_missing":
-            own = fault.kind == "own_lane_missing"
-            text = (
-                f"the mask of this warp operation does not name the lane that executes it ({who})"
-                if own
-                else f"{who} waits for lanes of its mask that wait elsewhere"
-            )
-            related: tuple[Location, ...] = ()
-            if not own:
-                place = plan.instruction(fault.other_site).loc
-                note = f"thread {_xyz(fault.other_thread, launch)} of its warp waits here"
-                related = (location_of(module, place, note),)
+            rule = "R202"
             fix = "compute the mask before the branch (by __ballot_sync, say) and let all its lanes arrive"
-            return Finding(
-                "R202", Level.ERROR, text, here, related, Fix(fix), {**base, "thread": thread, "block": block}
-            )
+            if fault.kind == "own_lane_missing":
+                text = f"the mask of this warp operation does not name the lane that executes it ({who})"
+            else:
+                text = f"{who} waits for lanes of its mask that wait elsewhere"
+                waits_there = "of its warp waits here"
         case "undefined_lane":
+            rule, level = "R202", Level.WARNING
             source = fault.other_thread % 32
             text = f"{who} reads the value of lane {source}, which takes no part in this shuffle: it is undefined"
             fix = "let all lanes of the mask execute the shuffle, or read only lanes that do"
-            return Finding(
-                "R202", Level.WARNING, text, here, (), Fix(fix), {**base, "thread": thread, "block": block}
-            )
         case "livelock":
+            rule = "R203"
             text = f"every running thread spins without effect; {who} spins here"
             fix = "let the condition be met by a thread that can still run, and re-read it in every iteration"
-            return Finding(
-                "R203", Level.ERROR, text, here, (), Fix(fix), {**base, "thread": thread, "block": block}
-            )
-    return None
+        case _:
+            return None
+    related: tuple[Location, ...] = ()
+    if waits_there:
+        note = f"thread {_xyz(fault.other_thread, launch)} {waits_there}"
+        related = (location_of(module, plan.instruction(fault.other_site).loc, note),)
+    return Finding(rule, level, text, here, related, Fix(fix), properties)
 
 
-def _access_finding(
-    fault: Faulty, plan: Plan, here: Location, who: str, name_of: NameOf, properties: dict[str, object]
-) -> Finding:
+def _faulty_access(fault: Faulty, plan: Plan, who: str, name_of: NameOf) -> tuple[str, str, str]:
+    """Message, fix and variable of an access that is out of bounds or misaligned."""
     event = plan.events.get(fault.site)
     size = event.size * event.count if event is not None else 0
     kind = event.kind if event is not None else "access"
@@ -141,9 +114,7 @@ def _access_finding(
     else:
         text = f"{kind} of {size} bytes at {place} is out of bounds; {who}"
         fix = "guard the access by the array's size, or launch with the size that the array has"
-    facts = {k: v for k, v in properties.items() if v is not None}
-    facts["variable"] = variable
-    return Finding("R301", Level.ERROR, text, here, (), Fix(fix), facts)  # type: ignore[arg-type]  # JSON by construction
+    return text, fix, variable
 
 
 def fault_reasons(

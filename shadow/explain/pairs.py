@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from racedart.shadow.explain.trace import WARP, Column, Trace
+from racedart.shadow.explain.trace import WARP, Column, Trace, split_by
 from racedart.shadow.instrument.events import Event
 
 RULES = ("R102", "R101", "R103", "R104", "R105")
@@ -81,13 +81,12 @@ def broken_rule(trace: Trace, a: int, b: int, events: Mapping[int, Event]) -> st
 
 def _candidates(trace: Trace, rows: Column) -> Iterator[tuple[int, Column]]:
     """Rows, each with later rows that it may race with."""
-    blocks = np.unique(trace.block[rows])
-    for block in blocks:
-        yield from _within_block(trace, rows[trace.block[rows] == block])
+    blocks = split_by(rows, trace.block[rows])
+    for of_block in blocks:
+        yield from _within_block(trace, of_block)
     if len(blocks) > 1:
         kept: list[int] = []
-        for site in np.unique(trace.site[rows]):
-            of_site = rows[trace.site[rows] == site]
+        for of_site in split_by(rows, trace.site[rows]):
             _, first = np.unique(trace.block[of_site], return_index=True)
             kept += [int(r) for r in of_site[np.sort(first)][:2]]
         few = np.array(sorted(kept), np.int64)
@@ -105,9 +104,7 @@ def _within_block(trace: Trace, rows: Column) -> Iterator[tuple[int, Column]]:
     intervals = trace.barriers[kept]
     gone = trace.exits[trace.block[kept] * trace.threads + trace.thread[kept], 0] <= intervals
     seen: set[bytes] = set()
-    order = np.argsort(intervals, kind="stable")
-    changes = np.flatnonzero(np.diff(intervals[order])) + 1
-    for group in np.split(kept[order], changes):
+    for group in split_by(kept, intervals):
         # The rounds of a loop are alike: one of them stands for all.
         signature = _signature(trace, group)
         if signature in seen:

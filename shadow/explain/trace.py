@@ -24,6 +24,15 @@ Column = NDArray[np.int64]
 WARP = 32
 
 
+def split_by(rows: Column, *keys: Column) -> list[Column]:
+    """The rows in groups of equal keys, each in the order given; the last key, one value per row, counts most."""
+    order = np.lexsort(keys)
+    changed = np.zeros(max(len(rows) - 1, 0), np.bool_)
+    for key in keys:
+        changed |= np.diff(key[order]) != 0
+    return np.split(rows[order], np.flatnonzero(changed) + 1)
+
+
 @dataclass(frozen=True)
 class Trace:
     """Columns of equal length, one row per access of one granule.
@@ -55,9 +64,7 @@ class Trace:
         if not len(self):
             return
         home = np.where(self.shared == 1, self.block, -1)
-        order = np.lexsort((np.arange(len(self)), self.word, home))
-        changes = np.flatnonzero((np.diff(self.word[order]) != 0) | (np.diff(home[order]) != 0)) + 1
-        yield from np.split(order, changes)
+        yield from split_by(np.arange(len(self)), self.word, home)
 
     def ordered(self, a: int, rows: Column) -> NDArray[np.bool_]:
         """For each of the rows, all later in the log than row a, whether a happens before it."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from racedart.finding.errors import UsageError
 from racedart.shadow.frontends.buffers import Buffers
-from racedart.shadow.launch import Buffer, Param, Pointer
+from racedart.shadow.launch import Buffer, Param
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +51,7 @@ def bind(
             data.append(_bound(parameter, value, buffers))
         except ValueError as error:
             raise UsageError(f"kernel {kernel}({listed}): argument {parameter.name!r} {error}") from None
-    made, pointers = buffers.finish()
-    params = []
-    for item in data:
-        if isinstance(item, int):
-            pointer = pointers[item]
-            params.append(Param(bytes(8), (Pointer(0, pointer.buffer, pointer.offset),)))
-        else:
-            params.append(Param(item))
-    return tuple(params), made
+    return buffers.finish(data)
 
 
 def _bound(parameter: Parameter, value: Any, buffers: Buffers) -> bytes | int:

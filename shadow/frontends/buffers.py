@@ -7,18 +7,19 @@ which every view is read-only is not written back.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from racedart.finding.errors import UsageError
-from racedart.shadow.launch import Buffer, Pointer
+from racedart.shadow.launch import Buffer, Param, Pointer
 
 
 @dataclass
 class Buffers:
-    """Collects array arguments; `finish` makes the buffers and the pointers."""
+    """Collects array arguments; `finish` makes the parameters and the buffers."""
 
     names: list[str] = field(default_factory=list)
     arrays: list[NDArray[Any]] = field(default_factory=list)
@@ -33,8 +34,8 @@ class Buffers:
         self.arrays.append(array)
         return len(self.arrays) - 1
 
-    def finish(self) -> tuple[tuple[Buffer, ...], list[Pointer]]:
-        """The buffers, and for each array the buffer and the byte offset of its first element."""
+    def finish(self, words: Iterable[bytes | int]) -> tuple[tuple[Param, ...], tuple[Buffer, ...]]:
+        """Parameters and buffers of a launch; words: bytes of each parameter, or the number of an array."""
         order = sorted(range(len(self.arrays)), key=lambda k: np.lib.array_utils.byte_bounds(self.arrays[k])[0])
         groups: list[list[int]] = []
         end = -1
@@ -54,7 +55,8 @@ class Buffers:
             for k in group:
                 address = self.arrays[k].__array_interface__["data"][0]
                 pointers[k] = Pointer(0, number, address - start)
-        return tuple(buffers), [pointers[k] for k in range(len(self.arrays))]
+        params = (Param(bytes(8), (pointers[w],)) if isinstance(w, int) else Param(w) for w in words)
+        return tuple(params), tuple(buffers)
 
     def _buffer(self, group: list[int]) -> tuple[Buffer, int]:
         """One buffer over all arrays of a group, and the host address of its first byte."""

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from racedart.finding.errors import UsageError
-from racedart.shadow.launch import Dim3
+from racedart.shadow.launch import MAX_SHARED, Dim3
 
 MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_BLOCK = (1024, 1024, 64)
 MAX_THREADS = 1024
-MAX_SHARED = 227 * 1024
-"""Largest dynamic shared memory of a block on current GPUs, in bytes."""
 
 
 def check_dimensions(grid: Any, block: Any, shared_bytes: Any) -> tuple[Dim3, Dim3]:

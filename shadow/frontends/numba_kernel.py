@@ -18,7 +18,7 @@ import numpy as np
 from racedart.finding.errors import InputError, UsageError
 from racedart.shadow.frontends.buffers import Buffers
 from racedart.shadow.frontends.numba_device import COMPUTE_CAPABILITY, no_device, signatures_of
-from racedart.shadow.launch import Dim3, Kernel, Launch, Param, Pointer
+from racedart.shadow.launch import Dim3, Kernel, Launch
 from racedart.shadow.ptx import parse_module
 
 
@@ -40,15 +40,7 @@ def numba_launch(
     words: list[bytes | int] = []
     for parameter, type_, value in zip(names, types, args, strict=True):
         _flatten(name, parameter, type_, value, buffers, words)
-    made, pointers = buffers.finish()
-    params = []
-    for word in words:
-        if isinstance(word, int):
-            pointer = pointers[word]
-            params.append(Param(bytes(8), (Pointer(0, pointer.buffer, pointer.offset),)))
-        else:
-            params.append(Param(word))
-    return Launch(kernel, grid, block, shared_bytes, tuple(params), made)
+    return Launch(kernel, grid, block, shared_bytes, *buffers.finish(words))
 
 
 def _parameter_names(dispatcher: Any) -> tuple[str, ...]:

@@ -86,9 +86,14 @@ class Graph:
                     stack.pop()
         return frozenset(found)
 
+    @cached_property
+    def block_of(self) -> dict[int, int]:
+        """For each instruction that can run the index of its block."""
+        return {i: k for k in self.edges for i in range(self.blocks[k].start, self.blocks[k].end)}
+
     def leads_to(self, a: int, b: int, stops: frozenset[int]) -> bool:
         """Whether b can run after instruction a on a path that meets none of the stops in between."""
-        block_of = {i: k for k in self.edges for i in range(self.blocks[k].start, self.blocks[k].end)}
+        block_of = self.block_of
         pending = [a + 1] if a + 1 < self.blocks[block_of[a]].end else self._starts(block_of[a])
         seen: set[int] = set()
         while pending:

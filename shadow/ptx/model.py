@@ -8,7 +8,7 @@ inlined `.loc` directives refer to.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from racedart.shadow.ptx.types import Type
@@ -129,10 +129,6 @@ class Instruction:
     def has(self, *modifiers: str) -> bool:
         """Whether one of the modifiers is present."""
         return any(m in self.modifiers for m in modifiers)
-
-    def with_operands(self, operands: tuple[Operand, ...]) -> Instruction:
-        """The same instruction on other operands."""
-        return replace(self, operands=operands)
 
 
 @dataclass(frozen=True, slots=True)

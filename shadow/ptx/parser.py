@@ -7,6 +7,7 @@ Not handled: alternative `.alias` targets, `.weak` merging, DWARF contents (debu
 
 from __future__ import annotations
 
+import functools
 import struct
 from dataclasses import dataclass, field
 
@@ -56,8 +57,9 @@ _TUNING = {
 }
 
 
+@functools.lru_cache(maxsize=16)
 def parse_module(text: str) -> Module:
-    """Parse PTX text.
+    """Parse PTX text; equal texts give the same module, since front ends and the engine each ask for it.
 
     Raises PtxSyntaxError (an InputError) naming the line of the PTX text that cannot be read.
     """
@@ -91,7 +93,6 @@ class _Parser:
         self.at = 0
         self.body = _Body()
         self.strings: dict[str, str] = {}
-        self.in_body = False
 
     # Tokens
 
