@@ -371,6 +371,27 @@ def test_a_trap_ends_the_launch_and_is_named() -> None:
     assert reason.kind == "trap"
 
 
+@pytest.mark.parametrize(("end", "kind"), [("trap;", "trap"), ("tex.1d.v4.f32.s32 {%f1}, [%rd1];", "instruction")])
+def test_many_faulty_accesses_hide_nothing_that_goes_wrong_later(end: str, kind: str) -> None:
+    text = f"""
+    ld.param.u64 %rd1, [p0];
+    mov.u32 %r1, 8;
+    $loop:
+    st.global.u32 [%rd1+400000], %r1;
+    sub.u32 %r1, %r1, 1;
+    setp.ne.u32 %p1, %r1, 0;
+    @%p1 bra $loop;
+    bar.sync 0;
+    st.global.u32 [%rd1+2], %r1;
+    bar.sync 0;
+    {end}
+    ret;
+    """
+    outcome = check_ptx(module(text, ["u64"]), np.zeros(4, np.uint32), block=(1024, 1, 1))
+    assert [(f.rule, f.location.line) for f in outcome.findings] == [("R301", 4), ("R301", 9)]
+    assert [(reason.kind, reason.location and reason.location.line) for reason in outcome.reasons] == [(kind, 11)]
+
+
 def test_a_launch_beyond_the_memory_budget_is_refused_with_the_figures() -> None:
     launch = launch_of(access_at(0), [np.zeros(1 << 20, np.uint32)])
     (reason,) = check_launch(launch, Options(memory=1 << 20)).reasons

@@ -13,6 +13,7 @@ from racedart.shadow.cpu.device import Device
 from racedart.shadow.cpu.layout import Context, Fault, Frame, Log, Race, Schedule, Slot
 from racedart.shadow.cpu.program import Program
 from racedart.shadow.cpu.runtime import run_blocks
+from racedart.shadow.cpu.slow_path import FAULT_LIMIT
 from racedart.shadow.launch import Launch
 
 Words = NDArray[np.int64]
@@ -21,7 +22,9 @@ RESIDENT_THREADS = 2048
 """Threads of the blocks that take turns, at least; a lone block is joined by a second one."""
 GROWTH_THREADS = 1 << 18
 """Threads that may be resident when all of the running ones wait for blocks that have not started."""
-RACES, FAULTS = 1 << 18, 4096
+RACES = 1 << 18
+MEETING_FAULTS = 4096
+"""Room for faults of meetings, behind that for the faulty accesses of every instruction."""
 SHARED_FIELD = 1 << 62
 NEVER = 1 << 62
 """Clock of an exit that did not happen."""
@@ -82,10 +85,11 @@ def run(
 
     context = np.zeros(int(Context.SIZE), np.int64)
     races = np.zeros((RACES, int(Race.SIZE)), np.int64)
-    faults = np.zeros((FAULTS, int(Fault.SIZE)), np.int64)
     log = np.zeros((max(watch.log_capacity, 1), int(Log.SIZE)), np.int64)
     instructions = len(program.plan.graph.instructions)
     touched = np.zeros(max(instructions, 1), np.int64)
+    faulted = np.zeros_like(touched)
+    faults = np.zeros((FAULT_LIMIT * instructions + MEETING_FAULTS, int(Fault.SIZE)), np.int64)
     groups = _barrier_groups(program)
     sink = np.zeros(16, np.int64)
     watching = watch.log_capacity > 0
@@ -108,7 +112,8 @@ def run(
         Context.LOG: _address(log),
         Context.LOG_CAPACITY: watch.log_capacity,
         Context.FAULTS: _address(faults),
-        Context.FAULTS_CAPACITY: FAULTS,
+        Context.FAULTS_CAPACITY: len(faults),
+        Context.FAULTED: _address(faulted),
         Context.SINK: _address(sink),
         Context.DYNAMIC_SHARED: launch.shared_bytes,
         Context.SITE_GROUPS: _address(groups),
@@ -162,7 +167,7 @@ def run(
         status,
         races[: min(int(context[Context.RACES_COUNT]), RACES)].copy(),
         int(context[Context.RACES_COUNT]),
-        faults[: min(int(context[Context.FAULTS_COUNT]), FAULTS)].copy(),
+        faults[: int(context[Context.FAULTS_COUNT])].copy(),
         log[: min(int(context[Context.LOG_COUNT]), watch.log_capacity)],
         int(context[Context.LOG_COUNT]),
         exits,

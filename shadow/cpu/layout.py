@@ -55,6 +55,7 @@ class Context(enum.IntEnum):
     DYNAMIC_SHARED = 28
     SITE_GROUPS = 29
     CONSERVATIVE = 30
+    FAULTED = 31
     SIZE = 32
 
 

@@ -17,7 +17,8 @@ from typing import Any
 from numba.extending import register_jitable
 from racedart.shadow import word
 from racedart.shadow.cpu.layout import Context, Fault, FaultKind, Frame, Operation, Schedule, Slot, Status
-from racedart.shadow.cpu.primitives import add, get, put
+from racedart.shadow.cpu.primitives import get, put
+from racedart.shadow.cpu.slow_path import append_fault
 
 _SLOT_BYTES, _FAULT_BYTES = int(Slot.SIZE) * 8, int(Fault.SIZE) * 8
 _BARRIER_SHIFT, _SYNC_SHIFT = word.BARRIER_SHIFT, word.SYNC_SHIFT
@@ -40,16 +41,7 @@ def record_fault(context: Any, kind: Any, site: Any, thread: Any, block: Any, ot
             and get(entry, Fault.OTHER_SITE) == other_site
         ):
             return
-    at = add(context, Context.FAULTS_COUNT, 1)
-    if at < capacity:
-        entry = faults + at * _FAULT_BYTES
-        put(entry, Fault.KIND, kind)
-        put(entry, Fault.SITE, site)
-        put(entry, Fault.THREAD, thread)
-        put(entry, Fault.BLOCK, block)
-        put(entry, Fault.ADDRESS, 0)
-        put(entry, Fault.OTHER_SITE, other_site)
-        put(entry, Fault.OTHER_THREAD, other)
+    append_fault(context, kind, site, thread, block, 0, other_site, other)
 
 
 @register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types

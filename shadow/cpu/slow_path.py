@@ -25,6 +25,8 @@ from racedart.shadow.cpu.primitives import add, get, load_unaligned, put
 
 TOUCH_LIMIT = 4
 """How many meetings with racing words are recorded for each site."""
+FAULT_LIMIT = 64
+"""How many faulty accesses are recorded for each site, so that none hides what goes wrong elsewhere."""
 
 _STATE, _RACE, _WATCHED, _OUTSIDE = word.STATE_MASK, word.RACE, word.WATCHED, word.OUTSIDE
 _RACE_BYTES, _LOG_BYTES, _FAULT_BYTES = int(Race.SIZE) * 8, int(Log.SIZE) * 8, int(Fault.SIZE) * 8
@@ -85,17 +87,30 @@ def report(thread: Any, place: Any, address: Any, access: Any, site: Any, old: A
 
 
 @register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
-def fault(thread: Any, site: Any, address: Any, kind: Any) -> Any:
-    """Record a faulty access and give the host address of a sink that the access may use instead."""
-    context = get(thread, Frame.CONTEXT)
+def append_fault(
+    context: Any, kind: Any, site: Any, thread: Any, block: Any, address: Any, other_site: Any, other: Any
+) -> None:
+    """Append a row to the faults, if there is room."""
     at = add(context, Context.FAULTS_COUNT, 1)
     if at < get(context, Context.FAULTS_CAPACITY):
         entry = get(context, Context.FAULTS) + at * _FAULT_BYTES
         put(entry, Fault.KIND, kind)
         put(entry, Fault.SITE, site)
-        put(entry, Fault.THREAD, get(thread, Frame.LINEAR))
-        put(entry, Fault.BLOCK, get(thread, Frame.BLOCK))
+        put(entry, Fault.THREAD, thread)
+        put(entry, Fault.BLOCK, block)
         put(entry, Fault.ADDRESS, address)
+        put(entry, Fault.OTHER_SITE, other_site)
+        put(entry, Fault.OTHER_THREAD, other)
+
+
+@register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
+def fault(thread: Any, site: Any, address: Any, kind: Any) -> Any:
+    """Record a faulty access and give the host address of a sink that the access may use instead."""
+    context = get(thread, Frame.CONTEXT)
+    faulted = get(context, Context.FAULTED)
+    if get(faulted, site) < FAULT_LIMIT:
+        add(faulted, site, 1)
+        append_fault(context, kind, site, get(thread, Frame.LINEAR), get(thread, Frame.BLOCK), address, 0, 0)
     sink = get(context, Context.SINK)
     for i in range(8):
         put(sink, i, 0)
