@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = ("api", "finding", "fsm", "shadow", "reports")
+FOLDERS = ("api", "finding", "fsm", "shadow", "analyzer", "reports")
 ALLOWED = {
     "finding": {"finding"},
     "fsm": {"fsm"},
     "shadow": {"shadow", "finding", "fsm"},
+    "analyzer": {"analyzer", "finding"},
     "reports": {"reports", "finding"},
 }
 MODULES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]

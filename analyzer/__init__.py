@@ -1,0 +1,1 @@
+"""From C and C++ sources with OpenMP `target` directives to data mappings and findings."""
