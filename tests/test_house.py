@@ -65,6 +65,7 @@ def test_no_folder_is_called_like_the_package() -> None:
         ("racedart.fsm", "skip.csv"),
         ("racedart.finding", "run.schema.json"),
         ("racedart.finding.rules", "R101.md"),
+        ("racedart.analyzer.verify", "host_check.c"),
         ("racedart", "py.typed"),
     ],
 )
