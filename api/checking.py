@@ -15,7 +15,7 @@ from racedart.version import __version__
 if TYPE_CHECKING:
     from racedart.shadow.frontends import CudaKernel
     from racedart.shadow.launch import Launch
-    from racedart.shadow.outcome import Outcome
+    from racedart.shadow.outcome import Engine, Outcome
 
 ENGINES = ("auto", "cpu", "gpu")
 MODES = ("exact", "hirace")
@@ -69,13 +69,13 @@ def check(
     from racedart.shadow.outcome import Options
 
     _require(engine in ENGINES, f"engine is {engine!r}; give one of {', '.join(ENGINES)}")
-    _require(engine != "gpu", "there is no GPU engine yet: use engine 'cpu', which needs no GPU")
+    where = _engine(engine)
     _require(mode in MODES, f"mode is {mode!r}; give one of {', '.join(MODES)}")
     _require(isinstance(schedules, int) and schedules >= 1, f"schedules is {schedules!r}; give 1 or more")
     _require(isinstance(seed, int) and 0 <= seed < 2**31, f"seed is {seed!r}; give a number from 0 to 2^31 - 1")
     _require(timeout is None or timeout > 0, f"timeout is {timeout!r}; give seconds above 0")
     launch = frontends.make_launch(kernel, grid, block, args, shared_bytes)
-    options = Options("hirace" if mode == "hirace" else "exact", seed, schedules, timeout)
+    options = Options(where, "hirace" if mode == "hirace" else "exact", seed, schedules, timeout)
     records = []
 
     def checked(made: Launch, build: str) -> Outcome:
@@ -87,7 +87,7 @@ def check(
                 made.grid,
                 made.block,
                 made.shared_bytes,
-                "cpu",
+                where,
                 mode,
                 seed,
                 build,
@@ -116,6 +116,16 @@ def check(
         None,
         dict(launch.kernel.sources),
     )
+
+
+def _engine(engine: str) -> Engine:
+    if engine != "gpu":
+        return "cpu"
+    from racedart.shadow.gpu.driver import missing
+
+    reason = missing()
+    _require(not reason, f"there is no GPU to run on ({reason}): use engine 'cpu', which needs none")
+    return "gpu"
 
 
 def _key(finding: Finding) -> tuple[object, ...]:

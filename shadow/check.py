@@ -1,4 +1,4 @@
-"""Check one launch on the CPU engine: run, replay with a log of the racing words, explain.
+"""Check one launch: run, replay with a log of the racing words, explain.
 
 The launch runs once for its results, which are the user's, and for its alarms. Alarms name words; the
 launch is then replayed from its inputs with a log of these words, and every unordered conflicting pair in
@@ -9,8 +9,10 @@ makes the check incomplete, never clean.
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 from racedart.finding.errors import InputError, UsageError
@@ -26,7 +28,7 @@ from racedart.shadow.explain.places import location_of
 from racedart.shadow.explain.races import Named, RaceCollector
 from racedart.shadow.explain.trace import Trace
 from racedart.shadow.explain.values import element_text
-from racedart.shadow.launch import MAX_SHARED, Launch
+from racedart.shadow.launch import MAX_SHARED, Launch, LaunchError
 from racedart.shadow.outcome import Options, Outcome
 from racedart.shadow.ptx.printer import print_instruction
 
@@ -105,6 +107,29 @@ def _deadline(timeout: float | None) -> Callable[[], float | None]:
     return lambda: end - time.monotonic()
 
 
+class _Run(Protocol):
+    """An engine's entry: run a launch on the memory of a device."""
+
+    def __call__(
+        self,
+        program: Program,
+        launch: Launch,
+        device: Device,
+        *,
+        seed: int,
+        deadline: Callable[[], float | None],
+        watch: engine.Watch,
+    ) -> engine.RawResult: ...
+
+
+def _runner(options: Options) -> _Run:
+    if options.engine == "cpu":
+        return engine.run
+    from racedart.shadow.gpu import engine as gpu
+
+    return functools.partial(gpu.run, mode=options.mode)
+
+
 class _Check:
     """The state of one check over its schedules."""
 
@@ -112,6 +137,7 @@ class _Check:
         self.program = program
         self.launch = launch
         self.options = options
+        self.run = _runner(options)
         self.first_device = Device(program, launch)
         self.collector = RaceCollector(program.module, program.plan, launch, self.name_of)
         self.faults: list[Faulty] = []
@@ -122,7 +148,18 @@ class _Check:
     def schedule(self, seed: int, *, first: bool) -> bool:
         """Run one schedule; False when no further one makes sense."""
         device = self.first_device if first else Device(self.program, self.launch)
-        raw = engine.run(self.program, self.launch, device, seed=seed, deadline=_deadline(self.options.timeout))
+        try:
+            raw = self.run(
+                self.program,
+                self.launch,
+                device,
+                seed=seed,
+                deadline=_deadline(self.options.timeout),
+                watch=engine.NO_WATCH,
+            )
+        except LaunchError as error:
+            self._reason("launch", str(error))
+            return False
         faults = self._faults(raw, device)
         self.faults += faults
         if raw.race_count:
@@ -156,7 +193,7 @@ class _Check:
             races = []
         findings = races + fault_findings(self.faults, program.module, program.plan, launch, self.name_of)
         unmodelled = dict(program.translation.unmodelled)
-        reasons = list(self.reasons.values())
+        reasons = [*self.reasons.values(), *self._uncovered()]
         for item in fault_reasons(self.faults, program.module, program.plan, launch, unmodelled):
             if item not in reasons:
                 reasons.append(item)
@@ -168,6 +205,20 @@ class _Check:
             "schedules": self.options.schedules,
         }
         return Outcome(tuple(findings), tuple(reasons), statistics)
+
+    def _uncovered(self) -> list[Reason]:
+        """What runs on the GPU without a check."""
+        if self.options.engine == "cpu":
+            return []
+        from racedart.shadow.gpu.inject import unchecked_sites
+
+        found = []
+        for site in unchecked_sites(self.program.plan):
+            instruction = self.program.plan.instruction(site)
+            text = f"the instruction {instruction.opcode} is not checked on the GPU"
+            place = location_of(self.program.module, instruction.loc)
+            found.append(Reason("instruction", text, place, print_instruction(instruction)))
+        return found
 
     def name_of(self, shared: bool, offset: int, size: int) -> Named:
         """Variable, element and space of a byte of the arena or of shared memory."""
@@ -196,7 +247,7 @@ class _Check:
             chosen = raw.races[order[:examined]]
             watch = _watch(chosen, rows)
             device = Device(self.program, self.launch)
-            replay = engine.run(
+            replay = self.run(
                 self.program, self.launch, device, seed=seed, deadline=_deadline(self.options.timeout), watch=watch
             )
             if replay.log_count <= rows or examined <= WORDS_OF_A_KIND:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numba.extending import register_jitable
 from numpy.typing import NDArray
 from racedart import fsm
 from racedart.shadow import word
@@ -46,8 +47,11 @@ def make_check(
     compare_and_swap: Callable[[Any, Any, Any], Any],
     report: Callable[[Any, Any, Any, Any, Any, Any], None],
     mode: Mode,
+    look_up: Callable[[Any], Any] | None = None,
 ) -> Callable[[Any, Any, Any, Any, Any, Any], None]:
     """Build check(thread, mine, place, address, access, site).
+
+    look_up: gives a byte of the machine's table by its index, for engines that keep the table themselves.
 
     mine: the thread's word with state 0. address: of the shadow word. thread, place and site are only
     handed on: report(thread, place, address, access, site, old word).
@@ -69,6 +73,12 @@ def make_check(
             (fsm.Sync.B, fsm.Relation.S),
         )
     )
+
+    @register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
+    def own_table(index: Any) -> Any:
+        return table[index]
+
+    entry_at = own_table if look_up is None else look_up
 
     def check(thread, mine, place, address, access, site):  # type: ignore[no-untyped-def]  # typed by Numba
         while True:
@@ -97,7 +107,7 @@ def make_check(
                     event = lane
                 else:
                     event = same
-            entry = table[state * per_state + access * per_access + event]
+            entry = entry_at(state * per_state + access * per_access + event)
             if entry & SKIP:
                 return
             if entry & REPORT:

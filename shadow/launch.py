@@ -13,6 +13,12 @@ from types import MappingProxyType
 from typing import Any
 
 from numpy.typing import NDArray
+from racedart.finding.errors import RacedartError
+
+
+class LaunchError(RacedartError):
+    """An engine could not carry a launch out; what the kernel did is not known."""
+
 
 Dim3 = tuple[int, int, int]
 

@@ -10,12 +10,14 @@ from typing import Literal
 from racedart.finding.model import Finding, Json, Reason
 
 Mode = Literal["exact", "hirace"]
+Engine = Literal["cpu", "gpu"]
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """How a launch is checked.
 
+    engine: where the kernel runs.
     mode: "exact" (the derived table) or "hirace" (the published table and its conventions).
     seed: of the order in which threads run; equal seeds give equal runs. schedules: how many orders are
     tried (seed, seed + 1, ...). timeout: seconds for one run of the launch, None for no limit; a launch with alarms
@@ -24,6 +26,7 @@ class Options:
     are given what the kernel wrote.
     """
 
+    engine: Engine = "cpu"
     mode: Mode = "exact"
     seed: int = 0
     schedules: int = 1

@@ -14,6 +14,7 @@ import pytest
 import racedart
 from racedart import cli
 from racedart.finding.run import load_run
+from racedart.shadow.gpu.driver import missing
 
 ROOT = Path(__file__).parent.parent
 RACY = [
@@ -85,7 +86,7 @@ def test_exit_codes_do_not_depend_on_the_format(
         (["samples/histogram.py"], "whole programs cannot be checked yet; name one kernel"),
         ([*RACY, "--no-such-option"], "--no-such-option"),
         ([*RACY, "--output-format", "sarif"], "sarif"),
-        ([*RACY, "--engine", "gpu"], "no GPU engine yet"),
+        ([*RACY, "--engine", "none"], "is not one of"),
         ([*RACY, "--schedules", "0"], "schedules is 0"),
         ([*RACY, "--seed", "-1"], "seed is -1"),
         ([*RACY, "--timeout", "0"], "timeout is 0"),
@@ -260,3 +261,10 @@ def test_a_thorough_check_of_a_race_in_both_builds_finds_it_once(racedart_comman
     assert result.code == 1
     assert result.out.count("[R102]") == 1
     assert racedart_command("check", *FIXED, "--thorough").code == 0
+
+
+@pytest.mark.skipif(not missing(), reason="there is a GPU")
+def test_asking_for_a_gpu_that_is_not_there_says_so(racedart_command: Any) -> None:
+    result = racedart_command("check", *RACY, "--engine", "gpu")
+    assert result.code == 2
+    assert "there is no GPU to run on" in result.err

@@ -26,7 +26,7 @@ def module_of(path: Path) -> ModuleType:
     return module
 
 
-def run_case(case: dict[str, Any], variant: str) -> racedart.Run:
+def run_case(case: dict[str, Any], variant: str, engine: str = "cpu") -> racedart.Run:
     path = FOLDER / case["file"]
     chosen = case["variants"][variant]
     if case["frontend"] == "numba":
@@ -38,7 +38,7 @@ def run_case(case: dict[str, Any], variant: str) -> racedart.Run:
         else:
             kernel = racedart.cuda_kernel(path, case["kernel"], chosen)
         arguments = [parse_argument(text) for text in case["args"]]
-    return racedart.check(kernel, case["launch"]["grid"], case["launch"]["block"], *arguments)
+    return racedart.check(kernel, case["launch"]["grid"], case["launch"]["block"], *arguments, engine=engine)
 
 
 def expected_lines(case: dict[str, Any]) -> set[tuple[int, ...]]:

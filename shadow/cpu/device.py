@@ -33,12 +33,16 @@ class Object:
 
 
 class Device:
-    """arena, shadow and params: host arrays that native code reads and writes through their addresses."""
+    """arena, shadow and params: host arrays that native code reads and writes through their addresses.
+
+    addresses: offsets in the arena of words that hold addresses of the arena.
+    """
 
     def __init__(self, program: Program, launch: Launch) -> None:
         self.program = program
         self.launch = launch
         self.shift = program.plan.global_shift
+        self.addresses: list[int] = []
         self.objects = [
             Object(v.name, program.module_offsets[v.name], v.size, -1)
             for v in program.module.variables
@@ -97,13 +101,15 @@ class Device:
         offset = self.program.module_offsets[variable.name]
         width = variable.type.bytes
         values = []
-        for value in variable.initial:
+        for k, value in enumerate(variable.initial):
             if isinstance(value, Immediate):
                 number = value.value
                 if value.is_float and value.width != variable.type.bits:
                     number = _float_bits(value, variable.type.bits)
             else:
                 number = ARENA + self.program.module_offsets.get(value.name, -ARENA) + value.offset
+                if value.name in self.program.module_offsets:
+                    self.addresses.append(offset + k * width)
             values.append((number & ((1 << 8 * width) - 1)).to_bytes(width, "little"))
         data = np.frombuffer(b"".join(values), np.uint8)
         self.arena[offset : offset + len(data)] = data

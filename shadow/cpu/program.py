@@ -22,9 +22,9 @@ BIG_KERNEL = 4000
 """From this many instructions on, code is compiled with less optimisation, to keep compile time in bounds."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Program:
-    """A kernel with its plan, its machine code and the places of its variables.
+    """A kernel with its plan, its machine code and the places of its variables; equal to itself alone.
 
     module_offsets: variable -> byte offset in the arena. shared_offsets: variable -> offset in shared memory.
     static_shared: bytes of the static arrays, at whose aligned end dynamic shared memory begins.

@@ -18,15 +18,15 @@ COMPUTE_CAPABILITY = (9, 0)
 _signatures: weakref.WeakKeyDictionary[Any, list[tuple[Any, ...]]] = weakref.WeakKeyDictionary()
 
 
-class _Device:
-    compute_capability = COMPUTE_CAPABILITY
-    id = 0
-    name = b"none"
-
-
 @contextlib.contextmanager
-def no_device() -> Iterator[None]:
+def no_device(capability: tuple[int, int] = COMPUTE_CAPABILITY) -> Iterator[None]:
     """Let numba.cuda declare and compile kernels without a driver; a no-op where it is not installed."""
+
+    class Device:
+        compute_capability = capability
+        id = 0
+        name = b"none"
+
     try:
         from numba import cuda
         from numba.cuda import dispatcher
@@ -50,7 +50,7 @@ def no_device() -> Iterator[None]:
 
     try:
         for module, _ in saved:
-            module.get_current_device = _Device
+            module.get_current_device = Device
         kind.compile = remember
         # A kernel has no overload yet; a device function keeps to the signatures that it declares.
         kind.disable_compile = lambda self, value=True: disable(self, value) if self.overloads else None

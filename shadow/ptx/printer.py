@@ -5,7 +5,7 @@ Debug sections are not kept: a `.loc` of an inlined place is written without its
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from racedart.shadow.ptx.model import (
     Address,
@@ -24,6 +24,7 @@ from racedart.shadow.ptx.model import (
     Pair,
     Pragma,
     Register,
+    Statement,
     Symbol,
     Variable,
     Vector,
@@ -45,6 +46,11 @@ def print_module(module: Module) -> str:
     return "\n".join(lines) + "\n"
 
 
+def print_functions(functions: Iterable[Function]) -> str:
+    """Functions as PTX text without places, with a newline at its end."""
+    return "\n".join(line for function in functions for line in _function(function, frozenset())) + "\n"
+
+
 def print_instruction(instruction: Instruction) -> str:
     """One instruction as text, without its semicolon."""
     guard = ""
@@ -52,6 +58,21 @@ def print_instruction(instruction: Instruction) -> str:
         guard = f"@{'!' if instruction.guard.negated else ''}{instruction.guard.register.name} "
     operands = ", ".join(print_operand(operand) for operand in instruction.operands)
     return f"{guard}{instruction.name} {operands}".rstrip()
+
+
+def print_statement(statement: Statement) -> str:
+    """One statement of a body, indented, without its place."""
+    match statement:
+        case Label(name):
+            return f"{name}:"
+        case Pragma(text):
+            return f"\t{text}"
+        case BranchTargets(name, labels):
+            return f"{name}: .branchtargets {', '.join(labels)};"
+        case CallPrototype(name, text):
+            return f"{name}: {text};"
+        case Instruction():
+            return f"\t{print_instruction(statement)};"
 
 
 def print_operand(operand: Operand) -> str:
@@ -124,18 +145,9 @@ def _function(function: Function, known_files: frozenset[int]) -> Iterator[str]:
         yield f"\t{print_variable(variable)};"
     loc: Loc | None = None
     for statement in function.body:
-        match statement:
-            case Label(name):
-                yield f"{name}:"
-            case Pragma(text):
-                yield f"\t{text}"
-            case BranchTargets(name, labels):
-                yield f"{name}: .branchtargets {', '.join(labels)};"
-            case CallPrototype(name, text):
-                yield f"{name}: {text};"
-            case Instruction():
-                if statement.loc is not None and statement.loc != loc and statement.loc.file in known_files:
-                    loc = statement.loc
-                    yield f"\t.loc {loc.file} {loc.line} {loc.column}"
-                yield f"\t{print_instruction(statement)};"
+        if isinstance(statement, Instruction) and statement.loc not in (None, loc):
+            loc = statement.loc
+            if loc is not None and loc.file in known_files:
+                yield f"\t.loc {loc.file} {loc.line} {loc.column}"
+        yield print_statement(statement)
     yield "}"

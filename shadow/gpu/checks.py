@@ -1,0 +1,317 @@
+"""The functions that injected code calls, compiled from Python to PTX.
+
+`racedart_<space>_<access>_<bytes>(mine, address, site[, clock])` range-checks an access of so many bytes, gives
+the machine every granule of it, and returns 1 if the access must not be made. The transition is
+`checker.make_check`, the same source as the CPU engine's.
+
+Numba-CUDA compiles them without a GPU; their text is kept in the user's cache.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import metadata, resources
+from typing import Any, Literal
+
+from racedart.fsm import Access
+from racedart.shadow import checker, word
+from racedart.shadow.cpu.cache import cached_text, fingerprint
+from racedart.shadow.cpu.layout import ARENA, SHARED_WINDOW, Fault, FaultKind, Log, Race
+from racedart.shadow.cpu.slow_path import FAULT_LIMIT, TOUCH_LIMIT
+from racedart.shadow.gpu.layout import Context, Record
+from racedart.shadow.outcome import Mode
+
+Space = Literal["global", "shared", "generic"]
+_IN_SHARED = 1 << 62
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Check:
+    """One function: which space, what the machine is told, and the bytes of the whole access.
+
+    element: bytes of one element of a vector access, else all bytes. access is None where only the range
+    is checked. global_shift, shared_shift: log2 of the granules. logged: the function takes the thread's clock.
+    """
+
+    space: Space
+    access: Access | None
+    size: int
+    element: int
+    global_shift: int
+    shared_shift: int
+    logged: bool
+
+    @property
+    def symbol(self) -> str:
+        """Its name in PTX."""
+        kind = "none" if self.access is None else self.access.name.lower()
+        return f"racedart_{self.space}_{kind}_{self.size}x{self.element}"
+
+
+def table_text(mode: Mode) -> str:
+    """The machine's table as elements of a PTX initialiser."""
+    return ", ".join(map(str, checker.transition_bytes(mode)))
+
+
+def check_text(check: Check, target: tuple[int, int], mode: Mode) -> str:
+    """PTX of one check, for a compute capability."""
+    key = fingerprint(repr(check), repr(target), mode, _sources())
+    return cached_text(
+        "gpu-check", key, lambda: _compiled(check.symbol, _check(check, mode), _arity(check), target)
+    )
+
+
+def report_text(logged: bool, target: tuple[int, int]) -> str:
+    """PTX of racedart_report, racedart_fault: what happens on a race or a fault."""
+    key = fingerprint(repr(logged), repr(target), _sources())
+
+    def make() -> str:
+        return _compiled("racedart_report", _report(), 6, target) + _compiled("racedart_fault", _fault(), 3, target)
+
+    return cached_text("gpu-report", key, make)
+
+
+def _arity(check: Check) -> int:
+    return 4 if check.logged else 3
+
+
+def _check(check: Check, mode: Mode) -> Callable[..., Any]:
+    from numba.cuda.extending import register_jitable
+    from racedart.shadow.gpu import primitives as p
+
+    arena, arena_size = p.context_word(Context.ARENA), p.context_word(Context.ARENA_SIZE)
+    global_shadow, shared_shadow = p.context_word(Context.GLOBAL_SHADOW), p.context_word(Context.SHARED_SHADOW)
+    shadow_bytes, shared_size = p.context_word(Context.SHADOW_BYTES), p.context_word(Context.SHARED_SIZE)
+    block_shift, block_mask = word.BLOCK_SHIFT, (1 << word.BLOCK_BITS) - 1
+    size, element = check.size, check.element
+    global_shift, shared_shift = check.global_shift, check.shared_shift
+    per_element_global, per_element_shared = max(element >> global_shift, 1), max(element >> shared_shift, 1)
+    words_global, words_shared = max(size >> global_shift, 1), max(size >> shared_shift, 1)
+    access = -1 if check.access is None else int(check.access)
+    is_shared, is_private = p.is_shared, p.is_private
+    fault, report = p.external("racedart_fault", 3), p.external("racedart_report", 6)
+    swapped_out = p.swapped_out
+
+    @register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
+    def swap(address: Any, old: Any, new: Any) -> Any:
+        return swapped_out(address, old, new) == old
+
+    transition = register_jitable(checker.make_check(p.load_word, swap, report, mode, p.table_entry))
+    out_of_bounds, misaligned = int(FaultKind.OUT_OF_BOUNDS), int(FaultKind.MISALIGNED)
+
+    @register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
+    def in_global(mine: Any, offset: Any, site: Any, clock: Any) -> Any:
+        if access >= 0:
+            shadow = global_shadow() + (offset >> global_shift) * 8
+            for k in range(words_global):
+                place = offset + k // per_element_global * element
+                transition(clock, mine, place, shadow + k * 8, access, site)
+        return 0
+
+    @register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
+    def in_shared(mine: Any, offset: Any, site: Any, clock: Any) -> Any:
+        if access >= 0:
+            block = (mine >> block_shift) & block_mask
+            shadow = shared_shadow() + block * shadow_bytes() + (offset >> shared_shift) * 8
+            for k in range(words_shared):
+                place = offset + k // per_element_shared * element
+                transition(clock, mine, place | _IN_SHARED, shadow + k * 8, access, site)
+        return 0
+
+    @register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
+    def on_global(mine: Any, address: Any, site: Any, clock: Any) -> Any:
+        offset = address - arena()
+        if address & (size - 1):
+            fault(site, offset + ARENA, misaligned)
+            return 1
+        if offset < 0 or offset > arena_size() - size:
+            fault(site, offset + ARENA, out_of_bounds)
+            return 1
+        return in_global(mine, offset, site, clock)
+
+    @register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
+    def on_shared(mine: Any, offset: Any, site: Any, clock: Any) -> Any:
+        if offset & (size - 1):
+            fault(site, offset, misaligned)
+            return 1
+        if offset < 0 or offset > shared_size() - size:
+            fault(site, offset, out_of_bounds)
+            return 1
+        return in_shared(mine, offset, site, clock)
+
+    to_shared, shared_start = p.to_shared, p.shared_start
+
+    @register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
+    def on_generic(mine: Any, address: Any, site: Any, clock: Any) -> Any:
+        offset = address - arena()
+        if 0 <= offset < arena_size() and not address & (size - 1):
+            if offset > arena_size() - size:
+                fault(site, offset + ARENA, out_of_bounds)
+                return 1
+            return in_global(mine, offset, site, clock)
+        if is_shared(address):
+            within = to_shared(address) - shared_start()
+            if within & (size - 1):
+                fault(site, within + SHARED_WINDOW, misaligned)
+                return 1
+            if within < 0 or within > shared_size() - size:
+                fault(site, within + SHARED_WINDOW, out_of_bounds)
+                return 1
+            return in_shared(mine, within, site, clock)
+        if is_private(address) and not address & (size - 1):
+            return 0
+        fault(site, offset + ARENA, misaligned if address & (size - 1) else out_of_bounds)
+        return 1
+
+    chosen = {"global": on_global, "shared": on_shared, "generic": on_generic}[check.space]
+    if check.logged:
+
+        def logged(mine: Any, address: Any, site: Any, clock: Any) -> Any:
+            return chosen(mine, address, site, clock)
+
+        return logged
+
+    def plain(mine: Any, address: Any, site: Any) -> Any:
+        return chosen(mine, address, site, 0)
+
+    return plain
+
+
+def _report() -> Callable[..., Any]:
+    """Report(clock, place, address, access, site, old): a race, a meeting, a watched or an outside access."""
+    from racedart.shadow.gpu import primitives as p
+
+    arena, global_shadow = p.context_word(Context.ARENA), p.context_word(Context.GLOBAL_SHADOW)
+    shared_shadow, shadow_bytes = p.context_word(Context.SHARED_SHADOW), p.context_word(Context.SHADOW_BYTES)
+    records, shared_start = p.context_word(Context.RECORDS), p.shared_start
+    races, races_capacity = p.context_word(Context.RACES), p.context_word(Context.RACES_CAPACITY)
+    log, log_capacity = p.context_word(Context.LOG), p.context_word(Context.LOG_CAPACITY)
+    touched, shared_size = p.context_word(Context.TOUCHED), p.context_word(Context.SHARED_SIZE)
+    put, add, byte, shared_byte = p.put_word, p.add_word, p.global_byte, p.shared_byte
+    thread, block, fault = p.linear_thread, p.linear_block, p.external("racedart_fault", 3)
+    epoch_shift, epoch, state_mask = word.EPOCH_SHIFT, word.EPOCH, word.STATE_MASK
+    race, watched, outside = word.RACE, word.WATCHED, word.OUTSIDE
+    race_bytes, log_bytes = 8 * int(Race.SIZE), 8 * int(Log.SIZE)
+    race_fields = tuple(8 * int(f) for f in Race if f != Race.SIZE)
+    log_fields = tuple(8 * int(f) for f in Log if f != Log.SIZE)
+    races_at, log_at = 8 * int(Record.RACES), 8 * int(Record.LOG)
+    out_of_bounds = int(FaultKind.OUT_OF_BOUNDS)
+
+    def report(clock: Any, place: Any, address: Any, access: Any, site: Any, old: Any) -> Any:
+        state = 0
+        if (old >> epoch_shift) & 0xFF == epoch:
+            state = old & state_mask
+        shared = (place >> 62) & 1
+        offset = place & (_IN_SHARED - 1)
+        if shared:
+            index = (address - shared_shadow() - block() * shadow_bytes()) >> 3
+        else:
+            index = (address - global_shadow()) >> 3
+        if state == watched:
+            at = add(records() + log_at, 1)
+            if at < log_capacity():
+                before = 0
+                for k in range(8):
+                    if shared == 0:
+                        before |= byte(arena() + offset + k) << (8 * k)
+                    elif offset + k < shared_size():
+                        before |= shared_byte(shared_start() + offset + k) << (8 * k)
+                entry = log() + at * log_bytes
+                put(entry + log_fields[0], index | shared << 62)
+                put(entry + log_fields[1], thread())
+                put(entry + log_fields[2], block())
+                put(entry + log_fields[3], site)
+                put(entry + log_fields[4], clock >> 32)
+                put(entry + log_fields[5], clock & 0xFFFFFFFF)
+                put(entry + log_fields[6], before)
+                put(entry + log_fields[7], offset)
+            return 0
+        if state == outside:
+            fault(site, offset + (SHARED_WINDOW if shared else ARENA), out_of_bounds)
+            return 0
+        met = 1 if state == race else 0
+        if met and add(touched() + 8 * site, 1) >= TOUCH_LIMIT:
+            return 0
+        at = add(records() + races_at, 1)
+        if at < races_capacity():
+            entry = races() + at * race_bytes
+            put(entry + race_fields[0], index)
+            put(entry + race_fields[1], old)
+            put(entry + race_fields[2], thread())
+            put(entry + race_fields[3], block())
+            put(entry + race_fields[4], site)
+            put(entry + race_fields[5], access)
+            put(entry + race_fields[6], met)
+            put(entry + race_fields[7], shared)
+        return 0
+
+    return report
+
+
+def _fault() -> Callable[..., Any]:
+    """Fault(site, address, kind): record it, so many for each site that none hides another."""
+    from racedart.shadow.gpu import primitives as p
+
+    records, faults = p.context_word(Context.RECORDS), p.context_word(Context.FAULTS)
+    capacity, faulted = p.context_word(Context.FAULTS_CAPACITY), p.context_word(Context.FAULTED)
+    put, add, thread, block = p.put_word, p.add_word, p.linear_thread, p.linear_block
+    fields = [8 * int(f) for f in (Fault.KIND, Fault.SITE, Fault.THREAD, Fault.BLOCK, Fault.ADDRESS)]
+    kind_at, site_at, thread_at, block_at, address_at = fields
+    other_site_at, other_thread_at = 8 * int(Fault.OTHER_SITE), 8 * int(Fault.OTHER_THREAD)
+    faults_at, fault_bytes = 8 * int(Record.FAULTS), 8 * int(Fault.SIZE)
+
+    def fault(site: Any, address: Any, kind: Any) -> Any:
+        if add(faulted() + 8 * site, 1) >= FAULT_LIMIT:
+            return 0
+        at = add(records() + faults_at, 1)
+        if at < capacity():
+            entry = faults() + at * fault_bytes
+            put(entry + kind_at, kind)
+            put(entry + site_at, site)
+            put(entry + thread_at, thread())
+            put(entry + block_at, block())
+            put(entry + address_at, address)
+            put(entry + other_site_at, site)
+            put(entry + other_thread_at, thread())
+        return 0
+
+    return fault
+
+
+def _compiled(symbol: str, function: Callable[..., Any], arguments: int, target: tuple[int, int]) -> str:
+    """The defined functions of a compiled Python function as PTX, without the module's head."""
+    from numba import cuda
+    from numba.core import types
+    from racedart.shadow.frontends.numba_device import no_device
+    from racedart.shadow.ptx.parser import parse_module
+    from racedart.shadow.ptx.printer import print_functions
+
+    # Functions that it calls are compiled for the current device, which need not exist.
+    with no_device(target):
+        text, _ = cuda.compile(
+            function,
+            types.int64(*([types.int64] * arguments)),
+            device=True,
+            abi="c",
+            abi_info={"abi_name": symbol},
+            output="ptx",
+            cc=target,
+        )
+    module = parse_module(text)
+    return print_functions([f for f in module.functions.values() if f.body is not None])
+
+
+@functools.cache
+def _sources() -> str:
+    texts = [metadata.version("numba-cuda")]
+    for package, names in (
+        ("racedart.shadow", ("checker.py", "word.py")),
+        ("racedart.shadow.gpu", ("checks.py", "layout.py", "primitives.py")),
+        ("racedart.shadow.cpu", ("layout.py",)),
+        ("racedart.fsm", ("exact.csv", "published.csv", "skip.csv", "vocabulary.py", "tables.py")),
+    ):
+        folder = resources.files(package)
+        texts += [folder.joinpath(name).read_text() for name in names]
+    return "\n".join(texts)

@@ -1,0 +1,49 @@
+"""The records that injected code, the driver's side and Python share; words of 64 bits."""
+
+from __future__ import annotations
+
+import enum
+
+CONTEXT = "racedart_context"
+"""Symbol of the launch's record, in constant memory: words of `Context`."""
+SHARED = "racedart_shared"
+"""Symbol of the first byte of the kernel's shared memory."""
+TABLE = "racedart_table"
+"""Symbol of the machine's table, in constant memory."""
+
+
+class Context(enum.IntEnum):
+    """What injected code knows of its launch.
+
+    ARENA: global address of the first byte of the launch's objects. RECORDS: of the words of `Record`.
+    SHARED_SHADOW: shadow of the shared memory of block 0, SHADOW_BYTES for each block. EXITS: two words for each
+    thread, or 0.
+    """
+
+    ARENA = 0
+    ARENA_SIZE = 1
+    GLOBAL_SHADOW = 2
+    SHARED_SHADOW = 3
+    SHADOW_BYTES = 4
+    SHARED_SIZE = 5
+    RECORDS = 6
+    RACES = 7
+    RACES_CAPACITY = 8
+    FAULTS = 9
+    FAULTS_CAPACITY = 10
+    LOG = 11
+    LOG_CAPACITY = 12
+    EXITS = 13
+    TOUCHED = 14
+    FAULTED = 15
+    SIZE = 16
+
+
+class Record(enum.IntEnum):
+    """Counters that injected code leaves."""
+
+    RACES = 0
+    FAULTS = 1
+    LOG = 2
+    CONSERVATIVE = 3
+    SIZE = 4

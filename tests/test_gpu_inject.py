@@ -1,0 +1,74 @@
+"""Injected PTX, without a GPU: it assembles, computes the machine's transition, and covers every access."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from ptx_kernels import module
+from racedart import fsm
+from racedart.finding.errors import InputError
+from racedart.shadow import checker
+from racedart.shadow.cpu.program import load_program
+from racedart.shadow.gpu.assemble import assemble
+from racedart.shadow.gpu.checks import table_text
+from racedart.shadow.gpu.inject import foreign_calls, unchecked_sites
+from racedart.shadow.gpu.program import injected
+
+TARGET = (9, 0)
+
+
+@pytest.mark.parametrize("logged", [False, True])
+def test_instrumented_samples_assemble(compiled_sample: str, logged: bool) -> None:
+    entry = re.findall(r"\.entry\s+(\w+)", compiled_sample)[0]
+    program = load_program(compiled_sample, entry, "exact")
+    text = injected(program, "exact", TARGET, logged=logged)
+    assert assemble(text.text, TARGET).startswith(b"\x7fELF")
+    assert text.checks == len(program.plan.access)
+
+
+@pytest.mark.parametrize("mode", ["exact", "hirace"])
+def test_the_table_is_the_machine(mode: str) -> None:
+    """Every state, access and event of the CPU engine's table, as PTX spells it."""
+    numbers = np.array(table_text(mode).split(", "), np.uint8)  # type: ignore[arg-type]  # parametrised
+    assert numbers.tolist() == checker.transition_bytes(mode).tolist()  # type: ignore[arg-type]  # parametrised
+    assert len(numbers) == 32 * checker.ACCESSES * len(fsm.COLUMNS)
+
+
+def test_every_access_is_preceded_by_its_check() -> None:
+    text = """
+    ld.param.u64 %rd1, [p0];
+    ld.global.u32 %r1, [%rd1];
+    st.global.v2.u32 [%rd1+8], {%r1, %r1};
+    red.shared.add.u32 [tile+4], %r1;
+    ld.u64 %rd2, [%rd1];
+    ret;
+    """
+    program = load_program(module(text, ["u64"], ".shared .align 4 .b8 tile[32];"), "k", "exact")
+    lines = injected(program, "exact", TARGET, logged=False).text.splitlines()
+    calls = [line for line in lines if "call (racedart_r), racedart_" in line]
+    names = [re.search(r"racedart_(global|shared|generic)_\w+", line) for line in calls]
+    assert [n[0] for n in names if n] == [
+        "racedart_global_r_4x4",
+        "racedart_global_w_8x4",
+        "racedart_shared_ga_4x4",
+        "racedart_generic_r_8x8",
+    ]
+
+
+def test_calls_and_copies_that_no_check_covers_are_named() -> None:
+    extern = ".extern .func (.param .b64 r) malloc(.param .b64 n);"
+    text = """
+    { .param .b64 n; .param .b64 r; st.param.b64 [n], 8; call (r), malloc, (n); }
+    ret;
+    """
+    assert foreign_calls(load_program(module(text, [], extern), "k", "exact").plan) == ["malloc"]
+    copy = "cp.async.ca.shared.global [tile], [%rd1], 4;\nret;"
+    program = load_program(module(copy, [], ".shared .align 4 .b8 tile[32];"), "k", "exact")
+    assert unchecked_sites(program.plan) == [0]
+
+
+def test_what_does_not_assemble_says_why() -> None:
+    with pytest.raises(InputError, match="does not assemble"):
+        assemble(".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { nonsense; }", TARGET)
