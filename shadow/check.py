@@ -255,7 +255,7 @@ class _Check:
             # Hot words: look at fewer of them, so that each log is whole.
             examined = max(examined // 8, WORDS_OF_A_KIND)
         complete = replay.log_count <= rows and replay.status == raw.status
-        trace = _trace(replay, int(np.prod(self.launch.block)), complete)
+        trace = trace_of(replay, int(np.prod(self.launch.block)), complete)
         device_word = _final_word(device)
         confirmed: set[int] = set()
         refuted = 0
@@ -356,7 +356,9 @@ def _watch(races: engine.Words, rows: int) -> engine.Watch:
     return engine.Watch(np.unique(other[:, Race.WORD]), np.ascontiguousarray(pairs), rows)
 
 
-def _trace(raw: engine.RawResult, threads: int, complete: bool) -> Trace:
+def trace_of(raw: engine.RawResult, threads: int, complete: bool) -> Trace:
+    """The log of a run as a trace; threads: of one block."""
+
     def column(field: Log) -> engine.Words:
         return np.array(raw.log[:, field], np.int64)
 

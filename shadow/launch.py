@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 from racedart.finding.errors import RacedartError
 
@@ -31,11 +32,13 @@ class Buffer:
     """Device memory that parameters point to.
 
     name: the kernel's parameter. array: C-contiguous host array of any dtype and shape; it holds the
-    contents before the run, and after it.
+    contents before the run, and after it. address: the device address that the program knows and may have stored
+    in device memory, None where any will do.
     """
 
     name: str
     array: NDArray[Any]
+    address: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,8 @@ class Kernel:
 class Launch:
     """One launch: grid in blocks, block in threads (x, y, z), dynamic shared memory in bytes.
 
-    params: one per PTX parameter, in order.
+    params: one per PTX parameter, in order. variables: PTX symbol of a module variable -> its bytes, before the run
+    and after it; others start as the module says.
     """
 
     kernel: Kernel
@@ -89,3 +93,4 @@ class Launch:
     shared_bytes: int
     params: tuple[Param, ...]
     buffers: tuple[Buffer, ...]
+    variables: Mapping[str, NDArray[np.uint8]] = field(default_factory=lambda: MappingProxyType({}))

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import bisect
 import struct
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,8 +51,9 @@ class Device:
             if v.name in program.module_offsets
         ]
         at = max(program.module_bytes, GUARD)
-        for index, buffer in enumerate(launch.buffers):
-            at = -(-at // ALIGNMENT) * ALIGNMENT
+        # Buffers with addresses of their own first: the others lie behind them.
+        for index, buffer in sorted(enumerate(launch.buffers), key=lambda item: item[1].address or sys.maxsize):
+            at = -(-at // ALIGNMENT) * ALIGNMENT if buffer.address is None else buffer.address - ARENA
             self.objects.append(Object(buffer.name, at, buffer.array.nbytes, index))
             at += buffer.array.nbytes + GUARD
         size = -(-at // 4096) * 4096
@@ -62,8 +65,12 @@ class Device:
                 source = launch.buffers[item.buffer].array
                 self.arena[item.offset : item.offset + item.size] = _bytes_of(source)
         for variable in program.module.variables:
-            if variable.name in program.module_offsets and variable.initial:
-                self._initialise(variable)
+            if variable.name in program.module_offsets:
+                offset = program.module_offsets[variable.name]
+                given = launch.variables.get(variable.name)
+                data = initial_bytes(variable, program.module_offsets) if given is None else given
+                self.arena[offset : offset + len(data)] = data
+                self.addresses += [offset + k for k in _addresses(variable, program.module_offsets)]
         self._guard()
         self.params: Bytes = np.zeros(program.param_bytes + 64, np.uint8)
         self._bind()
@@ -72,6 +79,7 @@ class Device:
     def bytes_needed(program: Program, launch: Launch) -> int:
         """Host memory of the arena and its shadow, in bytes."""
         size = program.module_bytes + sum(b.array.nbytes + GUARD + ALIGNMENT for b in launch.buffers) + 8192
+        size = max([size, *(b.address - ARENA + b.array.nbytes + GUARD for b in launch.buffers if b.address)])
         return size + (size >> program.plan.global_shift) * 8
 
     def find(self, offset: int) -> Object | None:
@@ -81,12 +89,15 @@ class Device:
         return self.objects[at] if at >= 0 else None
 
     def write_back(self) -> None:
-        """Copy every buffer to its host array."""
+        """Copy every buffer, and every variable that the launch gives, to its host array."""
         for item in self.objects:
             if item.buffer >= 0 and item.size:
                 target = self.launch.buffers[item.buffer].array
                 if target.flags.writeable:
                     _bytes_of(target)[:] = self.arena[item.offset : item.offset + item.size]
+        for name, data in self.launch.variables.items():
+            offset = self.program.module_offsets[name]
+            data[:] = self.arena[offset : offset + len(data)]
 
     def _guard(self) -> None:
         """Mark the shadow of every byte that belongs to no object."""
@@ -96,23 +107,6 @@ class Device:
         for item in [*self.objects, Object("", self.size, 0, -1)]:
             self.shadow[-(-at // granule) : item.offset // granule] = outside
             at = item.offset + item.size
-
-    def _initialise(self, variable: Variable) -> None:
-        offset = self.program.module_offsets[variable.name]
-        width = variable.type.bytes
-        values = []
-        for k, value in enumerate(variable.initial):
-            if isinstance(value, Immediate):
-                number = value.value
-                if value.is_float and value.width != variable.type.bits:
-                    number = _float_bits(value, variable.type.bits)
-            else:
-                number = ARENA + self.program.module_offsets.get(value.name, -ARENA) + value.offset
-                if value.name in self.program.module_offsets:
-                    self.addresses.append(offset + k * width)
-            values.append((number & ((1 << 8 * width) - 1)).to_bytes(width, "little"))
-        data = np.frombuffer(b"".join(values), np.uint8)
-        self.arena[offset : offset + len(data)] = data
 
     def _bind(self) -> None:
         """Write the kernel's parameters, with the addresses of this arena."""
@@ -134,6 +128,27 @@ class Device:
                 address = ARENA + base[pointer.buffer] + pointer.offset
                 data[pointer.at : pointer.at + 8] = struct.pack("<Q", address)
             self.params[offset : offset + len(data)] = np.frombuffer(bytes(data), np.uint8)
+
+
+def initial_bytes(variable: Variable, module_offsets: Mapping[str, int]) -> Bytes:
+    """What a module variable holds at first, as far as the module says it; the rest is zero."""
+    width = variable.type.bytes
+    values = []
+    for value in variable.initial:
+        if isinstance(value, Immediate):
+            number = value.value
+            if value.is_float and value.width != variable.type.bits:
+                number = _float_bits(value, variable.type.bits)
+        else:
+            number = ARENA + module_offsets.get(value.name, -ARENA) + value.offset
+        values.append((number & ((1 << 8 * width) - 1)).to_bytes(width, "little"))
+    return np.frombuffer(b"".join(values), np.uint8)
+
+
+def _addresses(variable: Variable, module_offsets: Mapping[str, int]) -> list[int]:
+    """At which bytes of a module variable addresses of module variables stand at first."""
+    values = enumerate(variable.initial)
+    return [k * variable.type.bytes for k, v in values if not isinstance(v, Immediate) and v.name in module_offsets]
 
 
 def _bytes_of(array: NDArray[np.generic]) -> Bytes:

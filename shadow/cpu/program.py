@@ -60,8 +60,7 @@ def load_program(ptx: str, entry: str, mode: Mode, path: str = "") -> Program:
     function = inline_calls(module, module.kernels[entry])
     plan = make_plan(function)
 
-    placed = [v for v in module.variables if v.space in {"global", "const"}]
-    module_offsets, module_bytes = _laid_out(placed, start=GUARD, gap=GUARD, least=ALIGNMENT)
+    module_offsets, module_bytes = module_layout(module)
     shared = [v for v in (*module.variables, *function.variables) if v.space == "shared"]
     static = [v for v in shared if v.size]
     shared_offsets, static_shared = _laid_out(static)
@@ -91,6 +90,12 @@ def load_program(ptx: str, entry: str, mode: Mode, path: str = "") -> Program:
         engine,
         engine.get_function_address("racedart_step"),
     )
+
+
+def module_layout(module: Module) -> tuple[dict[str, int], int]:
+    """Byte offset of each variable of a module in the arena, and the end of the last."""
+    placed = [v for v in module.variables if v.space in {"global", "const"}]
+    return _laid_out(placed, start=GUARD, gap=GUARD, least=ALIGNMENT)
 
 
 def _has_lines(module: Module) -> bool:
