@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from racedart.finding.errors import UsageError
-from racedart.finding.model import Finding, Reason
-from racedart.finding.run import LaunchRecord, Run
+from racedart.finding.run import Run
 from racedart.version import __version__
 
 if TYPE_CHECKING:
     from racedart.shadow.frontends import CudaKernel
     from racedart.shadow.launch import Launch
-    from racedart.shadow.outcome import Engine, Outcome
+    from racedart.shadow.outcome import Engine, Options
 
 ENGINES = ("auto", "cpu", "gpu")
 MODES = ("exact", "hirace")
@@ -65,57 +63,66 @@ def check(
     MissingDependencyError where a package is needed that is not installed.
     """
     from racedart.shadow import frontends
-    from racedart.shadow.check import check_launch
+    from racedart.shadow.builds import check_builds
+    from racedart.shadow.launch import short_text
+
+    options = _options(engine, mode, seed, schedules, timeout)
+
+    def make(optimised: bool) -> Launch:
+        return frontends.make_launch(kernel, grid, block, args, shared_bytes, optimised)
+
+    checked = check_builds(make, options, thorough, tuple(short_text(value) for value in args))
+    return Run(checked.findings, checked.reasons, checked.records, __version__, None, checked.sources)
+
+
+def check_program(
+    target: str,
+    arguments: Sequence[str] = (),
+    *,
+    module: bool = False,
+    engine: str = "auto",
+    mode: str = "exact",
+    seed: int = 0,
+    schedules: int = 1,
+    timeout: float | None = None,
+    thorough: bool = False,
+    kernel: str | None = None,
+    launches: tuple[int, int | None] = (1, None),
+    sample: int = 1,
+    output_to_stderr: bool = False,
+) -> Run:
+    """Run a Python program that uses numba.cuda, in a process of its own, with every launch checked.
+
+    target: path of a script, or with module=True the name of a module. arguments: of the program. kernel: a
+    regular expression; launches of kernels whose name it does not match run unchecked. launches: first and last
+    launch to be checked, from 1. sample: check every n-th of the launches left. output_to_stderr: send the
+    program's standard output to the standard error. The others are those of `check`, for each launch.
+
+    Raises UsageError and InputError for a target or an option that cannot be used.
+    """
+    from racedart.shadow.programs.parent import Selection, run_program
+
+    _require(sample >= 1, f"sample is {sample!r}; give 1 or more")
+    first, last = launches
+    _require(
+        first >= 1 and (last is None or last >= first), f"launches are {launches!r}; give N-M with 1 <= N <= M"
+    )
+    options = _options(engine, mode, seed, schedules, timeout)
+    result = run_program(
+        target, arguments, module, options, thorough, Selection(kernel, first, last, sample), output_to_stderr
+    )
+    return Run(result.findings, result.reasons, result.launches, __version__, result.program, result.sources)
+
+
+def _options(engine: str, mode: str, seed: int, schedules: int, timeout: float | None) -> Options:
     from racedart.shadow.outcome import Options
 
     _require(engine in ENGINES, f"engine is {engine!r}; give one of {', '.join(ENGINES)}")
-    where = _engine(engine)
     _require(mode in MODES, f"mode is {mode!r}; give one of {', '.join(MODES)}")
     _require(isinstance(schedules, int) and schedules >= 1, f"schedules is {schedules!r}; give 1 or more")
     _require(isinstance(seed, int) and 0 <= seed < 2**31, f"seed is {seed!r}; give a number from 0 to 2^31 - 1")
     _require(timeout is None or timeout > 0, f"timeout is {timeout!r}; give seconds above 0")
-    launch = frontends.make_launch(kernel, grid, block, args, shared_bytes)
-    options = Options(where, "hirace" if mode == "hirace" else "exact", seed, schedules, timeout)
-    records = []
-
-    def checked(made: Launch, build: str) -> Outcome:
-        outcome = check_launch(made, replace(options, write_back=build == "optimised"))
-        records.append(
-            LaunchRecord(
-                made.kernel.name,
-                made.kernel.language,
-                made.grid,
-                made.block,
-                made.shared_bytes,
-                where,
-                mode,
-                seed,
-                build,
-                tuple(_short(value) for value in args),
-                outcome.statistics,
-            )
-        )
-        return outcome
-
-    findings: tuple[Finding, ...] = ()
-    reasons: tuple[Reason, ...] = ()
-    if thorough:
-        # First, on the inputs as they are: the optimised build writes its results back.
-        literal = checked(frontends.make_launch(kernel, grid, block, args, shared_bytes, False), "unoptimised")
-        outcome = checked(launch, "optimised")
-        known = {_key(finding) for finding in outcome.findings}
-        findings = tuple(_only_unoptimised(f) for f in literal.findings if _key(f) not in known)
-        reasons = tuple(replace(r, message=f"unoptimised build: {r.message}") for r in literal.reasons)
-    else:
-        outcome = checked(launch, "optimised")
-    return Run(
-        (*outcome.findings, *findings),
-        (*outcome.reasons, *reasons),
-        tuple(records),
-        __version__,
-        None,
-        dict(launch.kernel.sources),
-    )
+    return Options(_engine(engine), "hirace" if mode == "hirace" else "exact", seed, schedules, timeout)
 
 
 def _engine(engine: str) -> Engine:
@@ -128,24 +135,6 @@ def _engine(engine: str) -> Engine:
     return "gpu"
 
 
-def _key(finding: Finding) -> tuple[object, ...]:
-    """What two builds' findings have in common when they are one."""
-    places = sorted((place.file, place.line) for place in (finding.location, *finding.related))
-    return finding.rule, finding.properties.get("variable"), *places
-
-
-def _only_unoptimised(finding: Finding) -> Finding:
-    message = f"{finding.message}; the optimised build has no such pair of accesses"
-    return replace(finding, message=message, properties={**finding.properties, "build": "unoptimised"})
-
-
 def _require(condition: bool, text: str) -> None:
     if not condition:
         raise UsageError(text)
-
-
-def _short(value: Any) -> str:
-    shape, dtype = getattr(value, "shape", ()), getattr(value, "dtype", None)
-    if dtype is not None and shape:
-        return f"{dtype}[{', '.join(map(str, shape))}]"
-    return repr(value)[:80]

@@ -74,10 +74,31 @@ def _fail_on_option(command: Any) -> Any:
     )(command)
 
 
-@cli.command()
-@click.argument("target", metavar="FILE::KERNEL")
-@click.option("--grid", help="Blocks: N, or X,Y or X,Y,Z. Required.")
-@click.option("--block", help="Threads of a block: N, or X,Y or X,Y,Z. Required.")
+class _CheckCommand(click.Command):
+    """Everything after the path of a program belongs to the program, as with `python`."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        """Split the program's arguments off before the options of the command are read."""
+        takes_value = {
+            name: not getattr(p, "is_flag", False) for p in self.params for name in (*p.opts, *p.secondary_opts)
+        }
+        at = 0
+        while at < len(args):
+            word = args[at]
+            if word == "-m" or (not word.startswith("-") and "::" not in word and word.endswith(".py")):
+                end = at + 2 if word == "-m" else at + 1
+                context.meta["racedart.program"] = args[end:]
+                args = args[:end]
+                break
+            at += 2 if takes_value.get(word) else 1
+        return super().parse_args(context, args)
+
+
+@cli.command(cls=_CheckCommand)
+@click.argument("target", metavar="FILE::KERNEL|PROGRAM.py [ARGS]...", required=False)
+@click.option("-m", "module", help="Run a module as the program, as `python -m` does.")
+@click.option("--grid", help="Blocks: N, or X,Y or X,Y,Z. Required for a kernel.")
+@click.option("--block", help="Threads of a block: N, or X,Y or X,Y,Z. Required for a kernel.")
 @click.option("--arg", "args", multiple=True, help="An argument, in order: zeros:1024:f4, 32:i4, FILE.npy, ...")
 @click.option("--shared-bytes", type=int, default=0, help="Dynamic shared memory of a block.")
 @click.option("--engine", type=click.Choice(["auto", "cpu", "gpu"]), default="auto", show_default=True)
@@ -89,44 +110,103 @@ def _fail_on_option(command: Any) -> Any:
 @click.option("--define", multiple=True, help="Macro for CUDA C++: NAME or NAME=VALUE.")
 @click.option("--option", multiple=True, help="Option for NVRTC.")
 @click.option("-I", "include", multiple=True, help="Include folder for CUDA C++.")
+@click.option("--kernel", help="Of a program, check kernels whose name this regular expression matches.")
+@click.option("--launch", help="Of a program, check launches N-M (or N, N-), counted from 1.")
+@click.option("--sample", help="Of a program, check every N-th launch: 1/N.")
 @click.option("--save", type=click.Path(dir_okay=False), help="Write the run file here.")
 @_output_options
 @_fail_on_option
 @click.pass_context
 def check(context: click.Context, /, **given: Any) -> int:
-    """Check one launch of a kernel, without a GPU.
+    """Check one launch of a kernel, or every launch of a Python program, without a GPU.
 
-    FILE::KERNEL is k.py::kernel, 'k.cu::ns::scale<float,4>' or k.ptx::entry.
+    FILE::KERNEL is k.py::kernel, 'k.cu::ns::scale<float,4>' or k.ptx::entry. A program runs as with `python`, with
+    the arguments that follow it; launches through numba.cuda are checked.
 
     Exit code: 0 clean, 1 findings at or above --fail-on, 2 usage or input, 3 incomplete, 4 internal error.
     """
+    if given["module"] or "racedart.program" in context.meta:
+        run = _check_program(context, given)
+    else:
+        run = _check_kernel(given)
+    run = _with_command(run, shlex.join(["racedart", *_arguments(context)]))
+    if given["save"]:
+        run.save(given["save"])
+    return _report(run, given["output_format"], given["output"], given["fail_on"])
+
+
+def _check_kernel(given: dict[str, Any]) -> Run:
     from racedart import checking
     from racedart.shadow.frontends import load_target, parse_argument
 
     target = given["target"]
+    if target is None:
+        raise UsageError("no target: give FILE::KERNEL or a Python program")
+    for option in ("kernel", "launch", "sample"):
+        if given[option] is not None:
+            raise UsageError(f"--{option} selects launches of a program; {target} is one kernel")
     if given["grid"] is None or given["block"] is None:
         raise UsageError(_lacks_launch(target))
     if sys.stderr.isatty():
         _announce_compilation(given["mode"])
     kernel = load_target(target, given["define"], given["option"], given["include"])
     arguments = [parse_argument(text) for text in given["args"]]
-    run = checking.check(
+    return checking.check(
         kernel,
         _dimensions("--grid", given["grid"]),
         _dimensions("--block", given["block"]),
         *arguments,
         shared_bytes=given["shared_bytes"],
-        engine=given["engine"],
-        mode=given["mode"],
-        seed=given["seed"],
-        schedules=given["schedules"],
-        timeout=given["timeout"],
-        thorough=given["thorough"],
+        **_common(given),
     )
-    run = _with_command(run, shlex.join(["racedart", *_arguments(context)]))
-    if given["save"]:
-        run.save(given["save"])
-    return _report(run, given["output_format"], given["output"], given["fail_on"])
+
+
+def _check_program(context: click.Context, given: dict[str, Any]) -> Run:
+    from racedart import checking
+
+    target = given["module"] or given["target"]
+    for option in ("grid", "block", "args", "shared_bytes", "define", "option", "include"):
+        if given[option]:
+            raise UsageError(
+                f"--{option.removesuffix('s').replace('_', '-')} belongs to the check of one kernel; {target} is a "
+                f"program: name a kernel ({target}::KERNEL), or give only options of programs"
+            )
+    if sys.stderr.isatty():
+        _announce_compilation(given["mode"])
+    return checking.check_program(
+        target,
+        context.meta.get("racedart.program", []),
+        module=bool(given["module"]),
+        kernel=given["kernel"],
+        launches=_launches(given["launch"]),
+        sample=_sample(given["sample"]),
+        # A report for machines must not be mixed with what the program prints.
+        output_to_stderr=given["output"] is None and given["output_format"] != "text",
+        **_common(given),
+    )
+
+
+def _common(given: dict[str, Any]) -> dict[str, Any]:
+    return {name: given[name] for name in ("engine", "mode", "seed", "schedules", "timeout", "thorough")}
+
+
+def _launches(text: str | None) -> tuple[int, int | None]:
+    if text is None:
+        return 1, None
+    first, separator, last = text.partition("-")
+    try:
+        return int(first), int(last) if last else None if separator else int(first)
+    except ValueError:
+        raise UsageError(f"--launch is {text!r}; give N, N-M or N-") from None
+
+
+def _sample(text: str | None) -> int:
+    if text is None:
+        return 1
+    one, _, number = text.partition("/")
+    if one != "1" or not number.isdigit():
+        raise UsageError(f"--sample is {text!r}; give 1/N, such as 1/10")
+    return int(number)
 
 
 @cli.command()
@@ -188,31 +268,39 @@ def _announce_compilation(mode: Any) -> None:
 
 
 def _lacks_launch(target: str) -> str:
-    """What to say of a target without --grid or --block, which a whole program would not need."""
+    """What to say of a target without --grid or --block."""
     if "::" in target:
         return f"{target}: give --grid and --block, the dimensions of the launch"
     return (
-        f"{target}: whole programs cannot be checked yet; name one kernel and its launch: "
+        f"{target}: not a Python program; name one kernel and its launch: "
         f"racedart check {target}::KERNEL --grid N --block N [--arg ...]"
     )
 
 
 def _arguments(context: click.Context) -> list[str]:
     """The command line of a check, from its parsed parameters, without what only concerns the report."""
-    words = ["check"]
+    words: list[str] = []
     shown = {
-        p.name: p for p in context.command.params if p.name not in {"output", "output_format", "fail_on", "save"}
+        p.name: p
+        for p in context.command.params
+        if p.name not in {"output", "output_format", "fail_on", "save", "module"}
     }
     for name, parameter in shown.items():
         value = context.params[str(name)]
         if isinstance(parameter, click.Argument):
-            words.append(value)
-        elif parameter.multiple:
+            continue
+        if parameter.multiple:
             for item in value:
                 words += [parameter.opts[-1], item]
         elif context.get_parameter_source(str(name)) == click.core.ParameterSource.COMMANDLINE:
             words += [parameter.opts[0]] if isinstance(value, bool) else [parameter.opts[0], str(value)]
-    return words
+    program = context.meta.get("racedart.program")
+    if program is None:
+        return ["check", context.params["target"], *words]
+    # Options come first: what follows a program is the program's.
+    module = ["-m", context.params["module"]] if context.params["module"] else []
+    target = [context.params["target"]] if context.params["target"] else []
+    return ["check", *words, *module, *target, *program]
 
 
 def _with_command(run: Run, command: str) -> Run:

@@ -27,7 +27,8 @@ STATEMENT = "A verdict speaks of the code as compiled, for these launches and in
 class LaunchRecord:
     """One checked launch: grid in blocks, block in threads, arguments as short texts, counts by name.
 
-    build: "optimised" or "unoptimised".
+    build: "optimised" or "unoptimised". index: number of the launch in its program, from 1; 0 for a launch without
+    one. place: where the program launches.
     """
 
     kernel: str
@@ -41,14 +42,20 @@ class LaunchRecord:
     build: str = "optimised"
     arguments: tuple[str, ...] = ()
     statistics: Mapping[str, Json] = field(default_factory=lambda: MappingProxyType({}))
+    index: int = 0
+    place: Location | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The program that was run under the checker, and its own exit code."""
+    """The program that was run under the checker, and its own exit code.
+
+    unchecked: launches that ran without a check because they were not asked for.
+    """
 
     argv: tuple[str, ...]
     exit_code: int
+    unchecked: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +88,11 @@ class Run:
             "launches": [_launch_json(launch) for launch in self.launches],
             "program": None
             if self.program is None
-            else {"argv": list(self.program.argv), "exit_code": self.program.exit_code},
+            else {
+                "argv": list(self.program.argv),
+                "exit_code": self.program.exit_code,
+                "unchecked": self.program.unchecked,
+            },
             "sources": dict(self.sources),
         }
 
@@ -136,7 +147,9 @@ def run_from_json(data: Any) -> Run:
         tuple(_reason(item) for item in data["reasons"]),
         tuple(_launch(item) for item in data["launches"]),
         data["tool_version"],
-        None if program is None else Program(tuple(program["argv"]), int(program["exit_code"])),
+        None
+        if program is None
+        else Program(tuple(program["argv"]), int(program["exit_code"]), int(program["unchecked"])),
         dict(data["sources"]),
     )
     if data["verdict"] != run.verdict:
@@ -246,6 +259,8 @@ def _launch_json(launch: LaunchRecord) -> dict[str, Json]:
         "build": launch.build,
         "arguments": list(launch.arguments),
         "statistics": dict(launch.statistics),
+        "index": launch.index,
+        "place": None if launch.place is None else _location_json(launch.place),
     }
 
 
@@ -262,6 +277,8 @@ def _launch(data: Any) -> LaunchRecord:
         str(data["build"]),
         tuple(str(item) for item in data["arguments"]),
         dict(data["statistics"]),
+        int(data["index"]),
+        None if data["place"] is None else _location(data["place"]),
     )
 
 

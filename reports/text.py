@@ -55,7 +55,12 @@ def summary(run: Run) -> str:
     if notes:
         counts.append(_count(notes, "note"))
     incomplete = f" (incomplete: {_count(len(run.reasons), 'reason')})" if run.findings and run.reasons else ""
-    return f"{', '.join(counts)} in {_count(len(run.launches), 'launch', 'launches')}: {run.verdict}{incomplete}"
+    # A thorough check has two records of a launch, one for each build.
+    numbered = {launch.index for launch in run.launches if launch.index}
+    launches = _count(len(numbered) or len(run.launches), "launch", "launches")
+    if run.program is not None and run.program.unchecked:
+        launches += f" ({run.program.unchecked:,} more not checked)"
+    return f"{', '.join(counts)} in {launches}: {run.verdict}{incomplete}"
 
 
 def _count(number: int, one: str, many: str = "") -> str:
@@ -126,6 +131,12 @@ def _facts(finding: Finding) -> Iterator[Line]:
     facts = []
     if isinstance(properties.get("count"), int) and properties["count"] != 1:
         facts.append(f"seen at {properties['count']} addresses of {properties.get('variable', '')}")
+    if isinstance(properties.get("launches"), int):
+        number, place = properties.get("launch"), properties.get("launched_at", "an unknown place")
+        if properties["launches"] == 1:
+            facts.append(f"in launch {number}, at {place}")
+        else:
+            facts.append(f"in {properties['launches']} launches, first in launch {number}, at {place}")
     if properties.get("hazard"):
         facts.append(f"hazard {properties['hazard']}")
     if facts:

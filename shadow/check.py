@@ -63,6 +63,24 @@ def check_launch(launch: Launch, options: Options) -> Outcome:
     return check.outcome()
 
 
+def run_launch(launch: Launch, options: Options) -> tuple[Reason, ...]:
+    """Run a launch for its results alone, which its buffers hold afterwards; why they are not those of the kernel.
+
+    Raises what check_launch raises.
+    """
+    kernel = launch.kernel
+    program = load_program(kernel.ptx, kernel.entry, options.mode, kernel.source_path)
+    _require_fit(program, launch)
+    _require_block(program, launch)
+    device = Device(program, launch)
+    raw = engine.run(program, launch, device, seed=options.seed, deadline=_deadline(options.timeout))
+    device.write_back()
+    if raw.status == 0:
+        return ()
+    text = f"an unchecked launch of {kernel.name} did not run to its end; the results after it are wrong"
+    return (Reason("unchecked", text),)
+
+
 def _require_fit(program: Program, launch: Launch) -> None:
     blocks = int(np.prod([int(n) for n in launch.grid]))
     if blocks > word.MAX_BLOCKS:

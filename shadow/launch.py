@@ -94,3 +94,11 @@ class Launch:
     params: tuple[Param, ...]
     buffers: tuple[Buffer, ...]
     variables: Mapping[str, NDArray[np.uint8]] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def short_text(value: Any) -> str:
+    """An argument of a launch in a few words: type and shape of an array, else its value."""
+    shape, dtype = getattr(value, "shape", ()), getattr(value, "dtype", None)
+    if dtype is not None and shape:
+        return f"{dtype}[{', '.join(map(str, shape))}]"
+    return repr(value)[:80]

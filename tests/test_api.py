@@ -81,9 +81,14 @@ def test_exit_codes_do_not_depend_on_the_format(
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        ([], "Missing argument"),
+        ([], "no target: give FILE::KERNEL or a Python program"),
         (["samples/histogram.py::racy"], "give --grid and --block"),
-        (["samples/histogram.py"], "whole programs cannot be checked yet; name one kernel"),
+        (["samples/double_buffer.cu"], "not a Python program; name one kernel"),
+        (["--grid", "4", "samples/histogram.py"], "--grid belongs to the check of one kernel"),
+        (["--launch", "2-1", "samples/histogram.py"], "launches are (2, 1)"),
+        (["--sample", "3", "samples/histogram.py"], "--sample is '3'"),
+        ([*RACY, "--kernel", "r"], "--kernel selects launches of a program"),
+        (["no_such.py", "--anything"], "no_such.py: no such file"),
         ([*RACY, "--no-such-option"], "--no-such-option"),
         ([*RACY, "--output-format", "sarif"], "sarif"),
         ([*RACY, "--engine", "none"], "is not one of"),
@@ -93,7 +98,7 @@ def test_exit_codes_do_not_depend_on_the_format(
         ([*RACY[:-1], "zeros:16:q9"], "q9"),
         ([*RACY, "--arg", "1"], "takes 2 arguments (keys, bins); 3 were given"),
         (["samples/histogram.py::rany", *RACY[1:]], "did you mean racy?"),
-        (["samples/histogram.py", *RACY[1:]], "kernels there: racy, fixed"),
+        (["samples/histogram.py::", *RACY[1:]], "kernels there: racy, fixed"),
         (["samples/none.py::k", *RACY[1:]], "samples/none.py: no such file"),
         (["README.md::k", *RACY[1:]], "not a .py, .cu or .ptx file"),
         ([RACY[0], "--grid", "four", *RACY[3:]], "--grid is 'four'"),
@@ -268,3 +273,16 @@ def test_asking_for_a_gpu_that_is_not_there_says_so(racedart_command: Any) -> No
     result = racedart_command("check", *RACY, "--engine", "gpu")
     assert result.code == 2
     assert "there is no GPU to run on" in result.err
+
+
+def test_a_program_has_its_own_arguments(racedart_command: Any, tmp_path: Path) -> None:
+    program = "tests/cases/programs/racing_loop.py"
+    path = tmp_path / "run.json"
+    result = racedart_command("check", "--launch", "2-", "--save", str(path), program, "2", "--grid")
+    assert result.code == 1
+    assert "in 2 launches, first in launch 2" in result.out
+    assert "in 2 launches (1 more not checked): findings" in result.out
+    run = load_run(path)
+    assert run.program is not None
+    assert run.program.argv == (program, "2", "--grid")
+    assert run.findings[0].properties["reproduce"] == f"racedart check --launch 2- {program} 2 --grid"

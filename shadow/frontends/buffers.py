@@ -7,7 +7,7 @@ which every view is read-only is not written back.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,19 +68,23 @@ class Buffers:
         low, high = min(b[0] for b in bounds), max(b[1] for b in bounds)
         # The host memory that the arrays span, itself: writing the buffer back writes them all.
         writeable = any(array.flags.writeable for array in arrays)
-        window = np.asarray(_Window(low, high - low, writeable, arrays))
+        window = host_memory({"shape": (high - low,), "typestr": "|u1", "data": (low, not writeable)}, arrays)
         item = max(arrays, key=lambda a: a.nbytes).dtype
         return Buffer(name, window.view(item) if window.nbytes % item.itemsize == 0 else window), low
 
 
 class _Window:
-    """Host memory from an address on, as NumPy reads it; keeps the arrays that own it alive."""
+    """Host memory as NumPy reads it; keeps what owns it alive."""
 
-    def __init__(self, address: int, size: int, writeable: bool, owners: list[NDArray[Any]]) -> None:
-        self.owners = owners
-        self.__array_interface__ = {
-            "version": 3,
-            "shape": (size,),
-            "typestr": "|u1",
-            "data": (address, not writeable),
-        }
+    def __init__(self, interface: Mapping[str, Any], owner: Any) -> None:
+        self.owner = owner
+        self.__array_interface__ = dict(interface)
+
+
+def host_memory(interface: Mapping[str, Any], owner: Any) -> NDArray[Any]:
+    """The array that an `__array_interface__` describes, without a copy, of one dimension or more.
+
+    owner: kept alive by the array.
+    """
+    shape = interface["shape"] or (1,)
+    return np.asarray(_Window({"version": 3, **interface, "shape": shape}, owner))

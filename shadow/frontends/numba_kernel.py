@@ -1,8 +1,9 @@
 """Numba `@cuda.jit` kernels: PTX for the types of the arguments, which are passed as numba-cuda passes them.
 
 Source of the argument layout: numba-cuda's launcher. An array becomes its memory-info and parent pointers (0),
-the number of elements, the element size, the data pointer, the shape and the strides in bytes. Records,
-device arrays and registered argument extensions are not handled here.
+the number of elements, the element size, the data pointer, the shape and the strides in bytes; a record a
+pointer to it; a tuple its items one after another. Device arrays and registered argument extensions belong to
+the programs that make them (racedart.shadow.programs).
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ import contextlib
 import struct
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from racedart.finding.errors import InputError, UsageError
-from racedart.shadow.frontends.buffers import Buffers
+from racedart.shadow.frontends.buffers import Buffers, host_memory
 from racedart.shadow.frontends.numba_device import COMPUTE_CAPABILITY, no_device, signatures_of
 from racedart.shadow.launch import Dim3, Kernel, Launch
 from racedart.shadow.ptx import parse_module
@@ -36,10 +38,23 @@ def numba_launch(
     types = _types(name, names, args)
     types = _declared_types(dispatcher, name, names, types)
     kernel = _compiled(dispatcher, name, types, optimised)
+    return launch_of(kernel, grid, block, shared_bytes, names, types, args)
+
+
+def launch_of(
+    kernel: Kernel,
+    grid: Dim3,
+    block: Dim3,
+    shared_bytes: int,
+    names: Sequence[str],
+    types: Sequence[Any],
+    args: Sequence[Any],
+) -> Launch:
+    """A launch of a compiled kernel with arguments of its types. Raises UsageError."""
     buffers = Buffers()
     words: list[bytes | int] = []
     for parameter, type_, value in zip(names, types, args, strict=True):
-        _flatten(name, parameter, type_, value, buffers, words)
+        _flatten(kernel.name, parameter, type_, value, buffers, words)
     return Launch(kernel, grid, block, shared_bytes, *buffers.finish(words))
 
 
@@ -105,45 +120,59 @@ def _compiled(dispatcher: Any, name: str, types: tuple[Any, ...], optimised: boo
 
 
 def _compile(dispatcher: Any, name: str, types: tuple[Any, ...], optimised: bool) -> Kernel:
-    from numba import cuda
     from numba.core.errors import NumbaError
 
-    options = dispatcher.targetoptions
+    try:
+        with no_device():
+            return compile_kernel(dispatcher.py_func, dispatcher.targetoptions, types, optimised)
+    except Exception as error:
+        known = isinstance(error, NumbaError) or "numba" in type(error).__module__
+        if not known and not isinstance(error, (NotImplementedError, TypeError)):
+            raise
+        code = dispatcher.py_func.__code__
+        text = str(error).strip()
+        raise InputError(
+            f"{code.co_filename}:{code.co_firstlineno}: kernel {name} does not compile for "
+            f"({', '.join(map(str, types))}): {text}"
+        ) from error
+
+
+def compile_kernel(
+    function: Any, options: Mapping[str, Any], types: tuple[Any, ...], optimised: bool = True
+) -> Kernel:
+    """The kernel that a function becomes with the options of `@cuda.jit`. Raises what Numba raises."""
+    from numba import cuda
+
     shared_names: dict[str, str] = {}
+    captured: list[Any] = []
     with (
-        no_device(),
         _recorded_names(shared_names),
         _callees_with_lines(),
+        _captured_arrays(captured),
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore")
-        try:
-            ptx, _ = cuda.compile_ptx(
-                dispatcher.py_func,
-                types,
-                # debug=True makes a PTX module of each device function, and adds code that records exceptions.
-                debug=False,
-                lineinfo=True,
-                fastmath=bool(options.get("fastmath")),
-                opt=optimised and bool(options.get("opt", True)),
-                launch_bounds=options.get("launch_bounds"),
-                cc=COMPUTE_CAPABILITY,
-            )
-        except Exception as error:
-            known = isinstance(error, NumbaError) or "numba" in type(error).__module__
-            if not known and not isinstance(error, (NotImplementedError, TypeError)):
-                raise
-            code = dispatcher.py_func.__code__
-            text = str(error).strip()
-            raise InputError(
-                f"{code.co_filename}:{code.co_firstlineno}: kernel {name} does not compile for "
-                f"({', '.join(map(str, types))}): {text}"
-            ) from error
+        ptx, _ = cuda.compile_ptx(
+            function,
+            types,
+            # debug=True makes a PTX module of each device function, and adds code that records exceptions.
+            debug=False,
+            lineinfo=True,
+            fastmath=bool(options.get("fastmath")),
+            opt=optimised and bool(options.get("opt", True)),
+            launch_bounds=options.get("launch_bounds"),
+            cc=COMPUTE_CAPABILITY,
+        )
+    if captured:
+        raise NotImplementedError(
+            f"kernel {function.__name__} captures {len(captured)} device array(s) from its surroundings, whose "
+            "addresses become constants; racedart does not model this: pass them as arguments"
+        )
     entry = next(iter(parse_module(ptx).kernels))
     for symbol in list(shared_names):
         if f"{symbol}[]" in ptx:
             shared_names[""] = shared_names[symbol]
-    return Kernel(ptx, entry, name, "numba", shared_names)
+    return Kernel(ptx, entry, function.__name__, "numba", shared_names)
 
 
 @contextlib.contextmanager
@@ -169,6 +198,24 @@ def _recorded_names(names: dict[str, str]) -> Iterator[None]:
         yield
     finally:
         cudaimpl._get_unique_smem_id = original
+
+
+@contextlib.contextmanager
+def _captured_arrays(captured: list[Any]) -> Iterator[None]:
+    """Collect, while a kernel is compiled, the device arrays whose addresses are put into its code."""
+    from numba.cuda.codegen import CUDACodeLibrary
+
+    original = CUDACodeLibrary.finalize
+
+    def finalize(self: Any) -> None:
+        captured.extend(getattr(self, "referenced_objects", {}).values())
+        original(self)
+
+    CUDACodeLibrary.finalize = finalize
+    try:
+        yield
+    finally:
+        CUDACodeLibrary.finalize = original
 
 
 def _assigned_variable() -> str:
@@ -237,14 +284,27 @@ def _flatten(kernel: str, name: str, type_: Any, value: Any, buffers: Buffers, w
     elif isinstance(type_, types.Complex):
         part = np.float32 if type_ == types.complex64 else np.float64
         words += [part(value.real).tobytes(), part(value.imag).tobytes()]
+    elif isinstance(type_, types.Record):
+        words.append(buffers.add(name, _record_memory(value)))
+    elif isinstance(type_, (types.NPDatetime, types.NPTimedelta)):
+        words.append(_word(int(value.view(np.int64))))
+    elif isinstance(type_, types.EnumMember):
+        _flatten(kernel, name, type_.dtype, value.value, buffers, words)
     elif isinstance(type_, types.BaseTuple):
         for k, (item_type, item) in enumerate(zip(type_, value, strict=True)):
             _flatten(kernel, f"{name}[{k}]", item_type, item, buffers, words)
     else:
         raise UsageError(
-            f"kernel {kernel}: argument {name!r} has type {type_}, which racedart cannot pass yet: give arrays, "
-            "numbers or tuples of them"
+            f"kernel {kernel}: argument {name!r} has type {type_}, which Numba does not pass to kernels: give "
+            "arrays, records, numbers or tuples of them"
         )
+
+
+def _record_memory(value: Any) -> NDArray[Any]:
+    """The memory of a record: an array of one element, of which a NumPy record is a view."""
+    if isinstance(value, np.ndarray):
+        return value.reshape(1)
+    return host_memory(value.__array_interface__, value)
 
 
 def _number(kernel: str, name: str, dtype: np.dtype[Any], value: Any) -> bytes:
