@@ -233,7 +233,7 @@ def install() -> SimulatedDriver:
             try:
                 return simulated.call(name, arguments)
             except Refused as refused:
-                code = numba_driver.binding.CUresult[refused.code]
+                code = getattr(numba_driver.binding.CUresult, refused.code)
                 text = f"Call to {name} results in {refused.code} ({refused})"
                 raise numba_driver.CudaAPIError(code, text) from None
 
