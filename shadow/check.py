@@ -73,7 +73,8 @@ def run_launch(launch: Launch, options: Options) -> tuple[Reason, ...]:
     _require_fit(program, launch)
     _require_block(program, launch)
     device = Device(program, launch)
-    raw = engine.run(program, launch, device, seed=options.seed, deadline=_deadline(options.timeout))
+    deadline = _deadline(options.timeout)
+    raw = _runner(options)(program, launch, device, seed=options.seed, deadline=deadline, watch=engine.NO_WATCH)
     device.write_back()
     if raw.status == 0:
         return ()

@@ -26,7 +26,7 @@ from racedart.shadow.frontends.buffers import host_memory
 from racedart.shadow.frontends.dimensions import check_dimensions
 from racedart.shadow.frontends.numba_kernel import compile_kernel, launch_of
 from racedart.shadow.launch import Kernel, Launch, short_text
-from racedart.shadow.programs.session import LaunchError, Session
+from racedart.shadow.programs.session import RefusedLaunch, Session
 from racedart.shadow.programs.simulated_driver import ATTRIBUTES, SimulatedDriver
 
 REGISTERS = 32
@@ -103,7 +103,7 @@ class CheckedKernel:
 
             shown = tuple(short_text(value) for value in resolved)
             self.session.launch(self.py_func.__name__, make, shown, place)
-        except LaunchError as error:
+        except RefusedLaunch as error:
             from numba.cuda.cudadrv import driver as numba_driver
 
             code = numba_driver.binding.CUresult.CUDA_ERROR_INVALID_VALUE

@@ -35,7 +35,7 @@ class Selection:
     sample: int = 1
 
 
-class LaunchError(Exception):
+class RefusedLaunch(Exception):
     """A launch that a driver refuses; the text says why."""
 
 
@@ -56,7 +56,7 @@ class Session:
     ) -> None:
         """Check a launch, or run it unchecked if it is not selected.
 
-        make: gives the launch of the optimised build (True) or of the unoptimised one. Raises LaunchError for a
+        make: gives the launch of the optimised build (True) or of the unoptimised one. Raises RefusedLaunch for a
         launch that cannot be made or does not fit the kernel. A fault of racedart ends the process.
         """
         self.count += 1
@@ -69,7 +69,7 @@ class Session:
                 self._write({"unchecked": kernel})
         except RacedartError as error:
             self.incomplete(Reason("launch", f"launch {self.count}, of {kernel}, did not run: {error}", place))
-            raise LaunchError(str(error)) from None
+            raise RefusedLaunch(str(error)) from None
         except Exception:  # the program must not go on as if its launch had been checked
             self._write({"internal": traceback.format_exc()})
             os._exit(70)
