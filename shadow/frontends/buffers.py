@@ -82,9 +82,5 @@ class _Window:
 
 
 def host_memory(interface: Mapping[str, Any], owner: Any) -> NDArray[Any]:
-    """The array that an `__array_interface__` describes, without a copy, of one dimension or more.
-
-    owner: kept alive by the array.
-    """
-    shape = interface["shape"] or (1,)
-    return np.asarray(_Window({"version": 3, **interface, "shape": shape}, owner))
+    """The array that an `__array_interface__` (version 3) describes, without a copy; it keeps `owner` alive."""
+    return np.asarray(_Window({"version": 3, **interface}, owner))

@@ -285,7 +285,7 @@ def _flatten(kernel: str, name: str, type_: Any, value: Any, buffers: Buffers, w
         part = np.float32 if type_ == types.complex64 else np.float64
         words += [part(value.real).tobytes(), part(value.imag).tobytes()]
     elif isinstance(type_, types.Record):
-        words.append(buffers.add(name, _record_memory(value)))
+        words.append(buffers.add(name, record_memory(value)))
     elif isinstance(type_, (types.NPDatetime, types.NPTimedelta)):
         words.append(_word(int(value.view(np.int64))))
     elif isinstance(type_, types.EnumMember):
@@ -300,11 +300,13 @@ def _flatten(kernel: str, name: str, type_: Any, value: Any, buffers: Buffers, w
         )
 
 
-def _record_memory(value: Any) -> NDArray[Any]:
-    """The memory of a record: an array of one element, of which a NumPy record is a view."""
+def record_memory(value: Any) -> NDArray[Any]:
+    """The memory of a record as an array of one element: a NumPy record is a view of memory."""
     if isinstance(value, np.ndarray):
         return value.reshape(1)
-    return host_memory(value.__array_interface__, value)
+    address, read_only = value.__array_interface__["data"]
+    memory = host_memory({"shape": (value.nbytes,), "typestr": "|u1", "data": (address, read_only)}, value)
+    return memory.view(value.dtype)
 
 
 def _number(kernel: str, name: str, dtype: np.dtype[Any], value: Any) -> bytes:

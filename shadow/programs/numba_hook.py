@@ -22,9 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from racedart.finding.model import Location, Reason
-from racedart.shadow.frontends.buffers import host_memory
 from racedart.shadow.frontends.dimensions import check_dimensions
-from racedart.shadow.frontends.numba_kernel import compile_kernel, launch_of
+from racedart.shadow.frontends.numba_kernel import compile_kernel, launch_of, record_memory
 from racedart.shadow.launch import Kernel, Launch, short_text
 from racedart.shadow.programs.session import RefusedLaunch, Session
 from racedart.shadow.programs.simulated_driver import ATTRIBUTES, SimulatedDriver
@@ -245,7 +244,7 @@ class _Transfers:
         if copy_out and isinstance(value, np.ndarray):
             self.after.append(lambda: np.copyto(host, device))
         elif copy_out and isinstance(value, np.void):
-            self.after.append(lambda: np.copyto(host_memory(value.__array_interface__, value), device))
+            self.after.append(lambda: np.copyto(record_memory(value), device))
         return device
 
 
