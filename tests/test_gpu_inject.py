@@ -12,9 +12,10 @@ from racedart.finding.errors import InputError
 from racedart.shadow import checker
 from racedart.shadow.cpu.program import load_program
 from racedart.shadow.gpu.assemble import assemble
-from racedart.shadow.gpu.checks import table_text
+from racedart.shadow.gpu.checks import first_state, skip_masks, table_text
 from racedart.shadow.gpu.inject import foreign_calls, unchecked_sites
 from racedart.shadow.gpu.program import injected
+from racedart.shadow.outcome import Mode
 
 TARGET = (9, 0)
 
@@ -29,10 +30,10 @@ def test_instrumented_samples_assemble(compiled_sample: str, logged: bool) -> No
 
 
 @pytest.mark.parametrize("mode", ["exact", "hirace"])
-def test_the_table_is_the_machine(mode: str) -> None:
+def test_the_table_is_the_machine(mode: Mode) -> None:
     """Every state, access and event of the CPU engine's table, as PTX spells it."""
-    numbers = np.array(table_text(mode).split(", "), np.uint8)  # type: ignore[arg-type]  # parametrised
-    assert numbers.tolist() == checker.transition_bytes(mode).tolist()  # type: ignore[arg-type]  # parametrised
+    numbers = np.array(table_text(mode).split(", "), np.uint8)
+    assert numbers.tolist() == checker.transition_bytes(mode).tolist()
     assert len(numbers) == 32 * checker.ACCESSES * len(fsm.COLUMNS)
 
 
@@ -49,12 +50,28 @@ def test_every_access_is_preceded_by_its_check() -> None:
     lines = injected(program, "exact", TARGET, logged=False).text.splitlines()
     calls = [line for line in lines if "call (racedart_r), racedart_" in line]
     names = [re.search(r"racedart_(global|shared|generic)_\w+", line) for line in calls]
-    assert [n[0] for n in names if n] == [
+    assert sorted(n[0] for n in names if n) == [
+        "racedart_generic_r_8x8",
         "racedart_global_r_4x4",
         "racedart_global_w_8x4",
         "racedart_shared_ga_4x4",
-        "racedart_generic_r_8x8",
     ]
+
+
+@pytest.mark.parametrize("mode", ["exact", "hirace"])
+@pytest.mark.parametrize("access", list(fsm.Access))
+def test_nothing_is_skipped_in_line_that_the_machine_would_change(mode: Mode, access: fsm.Access) -> None:
+    """Each state of each mask against the table itself, for every event that the mask stands for."""
+    table = checker.transition_bytes(mode).reshape(32, checker.ACCESSES, checker.EVENTS)[:, int(access)]
+    masks = skip_masks(mode, access)
+    for state in range(32):
+        for event, (sync, relation) in enumerate(fsm.COLUMNS):
+            same_block = sync != fsm.Sync.B and relation != fsm.Relation.G
+            own = (sync, relation) == (fsm.Sync.U, fsm.Relation.S)
+            covered = masks.any >> state & 1 or (same_block and masks.block >> state & 1)
+            if covered or (own and masks.thread >> state & 1):
+                assert table[state, event] & checker.SKIP
+    assert table[0, 0] & ~np.uint8(checker.SKIP) == first_state(mode, access)
 
 
 def test_calls_and_copies_that_no_check_covers_are_named() -> None:

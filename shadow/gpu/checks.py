@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from importlib import metadata, resources
 from typing import Any, Literal
 
+from racedart import fsm
 from racedart.fsm import Access
 from racedart.shadow import checker, word
 from racedart.shadow.cpu.cache import cached_text, fingerprint
@@ -50,6 +51,41 @@ class Check:
         return f"racedart_{self.space}_{kind}_{self.size}x{self.element}"
 
 
+@dataclass(frozen=True, slots=True)
+class SkipMasks:
+    """States, as bits, in which an access changes nothing.
+
+    any: whoever made the last access. block: when that was a thread of the same block, and no barrier has come
+    since. thread: when it was the thread itself, without any synchronisation since.
+    """
+
+    any: int
+    block: int
+    thread: int
+
+
+@functools.cache
+def skip_masks(mode: Mode, access: Access) -> SkipMasks:
+    """The masks of an access, read off the machine's table."""
+    table = checker.transition_bytes(mode).reshape(32, checker.ACCESSES, checker.EVENTS)[:, int(access)]
+    skipped = (table & checker.SKIP) != 0
+
+    def states(columns: list[int]) -> int:
+        return sum(1 << state for state in range(32) if skipped[state, columns].all())
+
+    block = [
+        k for k, (sync, relation) in enumerate(fsm.COLUMNS) if sync != fsm.Sync.B and relation != fsm.Relation.G
+    ]
+    own = fsm.COLUMNS.index((fsm.Sync.U, fsm.Relation.S))
+    return SkipMasks(states(list(range(checker.EVENTS))), states(block), states([own]))
+
+
+def first_state(mode: Mode, access: Access) -> int:
+    """The state after an access to a word that nobody has accessed."""
+    table = checker.transition_bytes(mode).reshape(32, checker.ACCESSES, checker.EVENTS)
+    return int(table[0, int(access), 0]) & checker.NEXT
+
+
 def table_text(mode: Mode) -> str:
     """The machine's table as elements of a PTX initialiser."""
     return ", ".join(map(str, checker.transition_bytes(mode)))
@@ -63,14 +99,10 @@ def check_text(check: Check, target: tuple[int, int], mode: Mode) -> str:
     )
 
 
-def report_text(logged: bool, target: tuple[int, int]) -> str:
-    """PTX of racedart_report, racedart_fault: what happens on a race or a fault."""
-    key = fingerprint(repr(logged), repr(target), _sources())
-
-    def make() -> str:
-        return _compiled("racedart_report", _report(), 6, target) + _compiled("racedart_fault", _fault(), 3, target)
-
-    return cached_text("gpu-report", key, make)
+def fault_text(target: tuple[int, int]) -> str:
+    """PTX of racedart_fault(site, address, kind), for faults that are no access."""
+    key = fingerprint(repr(target), _sources())
+    return cached_text("gpu-fault", key, lambda: _compiled("racedart_fault", _fault(), 3, target))
 
 
 def _arity(check: Check) -> int:
@@ -91,7 +123,8 @@ def _check(check: Check, mode: Mode) -> Callable[..., Any]:
     words_global, words_shared = max(size >> global_shift, 1), max(size >> shared_shift, 1)
     access = -1 if check.access is None else int(check.access)
     is_shared, is_private = p.is_shared, p.is_private
-    fault, report = p.external("racedart_fault", 3), p.external("racedart_report", 6)
+    # Compiled into each check: a function that calls others takes all registers that these might use.
+    fault, report = register_jitable(_fault()), register_jitable(_report(check.logged))
     swapped_out = p.swapped_out
 
     @register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
@@ -179,8 +212,9 @@ def _check(check: Check, mode: Mode) -> Callable[..., Any]:
     return plain
 
 
-def _report() -> Callable[..., Any]:
+def _report(logged: bool) -> Callable[..., Any]:
     """Report(clock, place, address, access, site, old): a race, a meeting, a watched or an outside access."""
+    from numba.cuda.extending import register_jitable
     from racedart.shadow.gpu import primitives as p
 
     arena, global_shadow = p.context_word(Context.ARENA), p.context_word(Context.GLOBAL_SHADOW)
@@ -190,7 +224,7 @@ def _report() -> Callable[..., Any]:
     log, log_capacity = p.context_word(Context.LOG), p.context_word(Context.LOG_CAPACITY)
     touched, shared_size = p.context_word(Context.TOUCHED), p.context_word(Context.SHARED_SIZE)
     put, add, byte, shared_byte = p.put_word, p.add_word, p.global_byte, p.shared_byte
-    thread, block, fault = p.linear_thread, p.linear_block, p.external("racedart_fault", 3)
+    thread, block, fault = p.linear_thread, p.linear_block, register_jitable(_fault())
     epoch_shift, epoch, state_mask = word.EPOCH_SHIFT, word.EPOCH, word.STATE_MASK
     race, watched, outside = word.RACE, word.WATCHED, word.OUTSIDE
     race_bytes, log_bytes = 8 * int(Race.SIZE), 8 * int(Log.SIZE)
@@ -209,7 +243,7 @@ def _report() -> Callable[..., Any]:
             index = (address - shared_shadow() - block() * shadow_bytes()) >> 3
         else:
             index = (address - global_shadow()) >> 3
-        if state == watched:
+        if logged and state == watched:
             at = add(records() + log_at, 1)
             if at < log_capacity():
                 before = 0

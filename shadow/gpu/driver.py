@@ -67,6 +67,11 @@ def compute_capability() -> tuple[int, int]:
     return major, minor
 
 
+def name() -> str:
+    """The product name of the GPU in use."""
+    return str(_call("cuDeviceGetName", 96, context()).decode().split("\0")[0])
+
+
 def free_memory() -> int:
     """Bytes of device memory that can be allocated now."""
     context()

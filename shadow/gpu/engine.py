@@ -25,6 +25,8 @@ from racedart.shadow.launch import Launch, LaunchError
 from racedart.shadow.outcome import Mode
 
 PADDING = 64
+WIDEST = 32
+"""Bytes of the widest access."""
 
 
 _hung: list[str] = []
@@ -56,23 +58,23 @@ def run(
     try:
         loaded = load(program, mode, logged)
         with driver.Allocations() as memory:
-            run_ = _Run(program, launch, device, watch, memory)
-            _require_memory(run_, name)
-            loaded.context.upload(run_.context())
+            memories = Memories(program, launch, device, watch, memory)
+            _require_memory(memories, name)
+            loaded.context.upload(memories.context())
             seconds = driver.launch(
-                loaded.kernel, launch.grid, launch.block, launch.shared_bytes, run_.params(), deadline
+                loaded.kernel, launch.grid, launch.block, launch.shared_bytes, memories.params(), deadline
             )
             if seconds is None:
                 # Freeing memory would wait for the kernel.
                 memory.pop_all()
                 _hung.append(name)
-                return run_.nothing()
-            return run_.result()
+                return memories.nothing()
+            return memories.result()
     except driver.DriverError as error:
         raise LaunchError(f"kernel {name} failed on the GPU: {error}") from error
 
 
-class _Run:
+class Memories:
     """The device memory of one run."""
 
     def __init__(
@@ -115,6 +117,8 @@ class _Run:
         values = {
             Context.ARENA: self.arena.address,
             Context.ARENA_SIZE: device.size,
+            Context.ARENA_LIMIT: max(device.size - WIDEST + 1, 0),
+            Context.SHARED_LIMIT: max(self.shared_size - WIDEST + 1, 0),
             Context.GLOBAL_SHADOW: shadow.address,
             Context.SHARED_SHADOW: shared_shadow.address,
             Context.SHADOW_BYTES: self.shadow_words * 8,
@@ -193,8 +197,8 @@ def _rows(memory: driver.Memory, count: int, width: int) -> Words:
     return rows
 
 
-def _require_memory(run_: _Run, name: str) -> None:
-    needed, free = run_.bytes_needed(), driver.free_memory()
+def _require_memory(memories: Memories, name: str) -> None:
+    needed, free = memories.bytes_needed(), driver.free_memory()
     if needed > free:
         raise LaunchError(
             f"kernel {name} needs {needed:,} bytes of GPU memory with its shadow, {free:,} are free: launch fewer "

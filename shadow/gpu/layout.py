@@ -15,7 +15,8 @@ TABLE = "racedart_table"
 class Context(enum.IntEnum):
     """What injected code knows of its launch.
 
-    ARENA: global address of the first byte of the launch's objects. RECORDS: of the words of `Record`.
+    ARENA: global address of the first byte of the launch's objects. ARENA_LIMIT, SHARED_LIMIT: no access whose
+    offset is below reaches outside. RECORDS: of the words of `Record`.
     SHARED_SHADOW: shadow of the shared memory of block 0, SHADOW_BYTES for each block. EXITS: two words for each
     thread, or 0.
     """
@@ -36,7 +37,9 @@ class Context(enum.IntEnum):
     EXITS = 13
     TOUCHED = 14
     FAULTED = 15
-    SIZE = 16
+    ARENA_LIMIT = 16
+    SHARED_LIMIT = 17
+    SIZE = 18
 
 
 class Record(enum.IntEnum):

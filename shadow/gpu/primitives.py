@@ -34,7 +34,6 @@ def _intrinsic(count: int, generate: Callable[..., Any]) -> Callable[..., Any]:
         1: lambda typing_context, a: typed,
         2: lambda typing_context, a, b: typed,
         3: lambda typing_context, a, b, c: typed,
-        6: lambda typing_context, a, b, c, d, e, f: typed,
     }
     return intrinsic(by_count[count])  # type: ignore[no-any-return]  # Numba carries no types
 
@@ -76,15 +75,3 @@ linear_block = _assembly(
     "=l",
     0,
 )
-
-
-def external(symbol: str, count: int) -> Callable[..., Any]:
-    """An intrinsic that calls a function of the module by its symbol: 64-bit arguments and result."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        from numba.core import cgutils
-
-        function_type = ir.FunctionType(_WORD, [_WORD] * count)
-        return builder.call(cgutils.get_or_insert_function(builder.module, function_type, symbol), arguments)
-
-    return _intrinsic(count, generate)

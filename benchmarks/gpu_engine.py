@@ -1,0 +1,149 @@
+"""Slowdown of kernels under the GPU engine: kernel time by CUDA events, cold shadow, median of 7.
+
+Prints a Markdown table: kernel, time without checks, time with checks, slowdown, registers of both. Every run
+has fresh device memory, so that each shadow word is touched for the first time. Needs a GPU:
+`python benchmarks/gpu_engine.py > benchmarks/results/gpu_engine-DATE.md`.
+"""
+
+from __future__ import annotations
+
+import datetime
+import statistics
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from racedart.shadow.cpu.device import Device
+from racedart.shadow.cpu.engine import NO_WATCH
+from racedart.shadow.cpu.program import load_program
+from racedart.shadow.frontends import cuda_kernel, make_launch
+from racedart.shadow.gpu import driver
+from racedart.shadow.gpu.assemble import assemble
+from racedart.shadow.gpu.engine import Memories
+from racedart.shadow.gpu.program import load
+from racedart.shadow.launch import Launch
+
+SOURCE = """
+extern "C" __global__ void saxpy(int n, float a, const float* x, float* y) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = a * x[i] + y[i];
+}
+extern "C" __global__ void stencil(int n, const float* x, float* y) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i > 0 && i + 1 < n) y[i] = 0.25f * (x[i - 1] + 2 * x[i] + x[i + 1]);
+}
+extern "C" __global__ void scatter(int n, const int* to, float* y) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[to[i]] = i;
+}
+extern "C" __global__ void counter(int n, const float* x, int* count) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n && x[i] > 0) atomicAdd(count, 1);
+}
+extern "C" __global__ void maximum(int n, const int* x, int* best) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n && x[i] > atomicAdd(best, 0)) atomicMax(best, x[i]);
+}
+extern "C" __global__ void reduce(int n, const float* x, float* out) {
+  __shared__ float part[256];
+  int t = threadIdx.x, i = blockIdx.x * 256 + t;
+  part[t] = i < n ? x[i] : 0;
+  __syncthreads();
+  for (int step = 128; step > 0; step >>= 1) {
+    if (t < step) part[t] += part[t + step];
+    __syncthreads();
+  }
+  if (t == 0) out[blockIdx.x] = part[0];
+}
+extern "C" __global__ void histogram(int n, const unsigned* keys, unsigned* bins) {
+  __shared__ unsigned local[64];
+  if (threadIdx.x < 64) local[threadIdx.x] = 0;
+  __syncthreads();
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+    atomicAdd(&local[keys[i] % 64], 1u);
+  __syncthreads();
+  if (threadIdx.x < 64) atomicAdd(&bins[threadIdx.x], local[threadIdx.x]);
+}
+extern "C" __global__ void matmul(int n, const float* a, const float* b, float* c) {
+  __shared__ float left[16][16], right[16][16];
+  int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
+  float sum = 0;
+  for (int at = 0; at < n; at += 16) {
+    left[threadIdx.y][threadIdx.x] = a[row * n + at + threadIdx.x];
+    right[threadIdx.y][threadIdx.x] = b[(at + threadIdx.y) * n + column];
+    __syncthreads();
+    for (int k = 0; k < 16; ++k) sum += left[threadIdx.y][k] * right[k][threadIdx.x];
+    __syncthreads();
+  }
+  c[row * n + column] = sum;
+}
+"""
+
+N, SIDE = 1 << 24, 1024
+
+
+def launches() -> Iterator[tuple[str, Launch]]:
+    """Each kernel and its launch."""
+    random = np.random.default_rng(0)
+    x, y = random.random(N, np.float32), np.ones(N, np.float32)
+    keys = random.integers(0, 64, N).astype(np.uint32)
+    order = random.permutation(N).astype(np.int32)
+    square = np.ones((SIDE, SIDE), np.float32)
+
+    def launch(name: str, grid: Any, block: Any, *args: Any) -> Launch:
+        return make_launch(cuda_kernel(SOURCE, name), grid, block, args)
+
+    blocks, tiles = N // 256, SIDE // 16
+    yield "saxpy", launch("saxpy", blocks, 256, N, 2.0, x, y)
+    yield "stencil", launch("stencil", blocks, 256, N, x, y)
+    yield "scatter by a permutation", launch("scatter", blocks, 256, N, order, y)
+    yield "one hot counter", launch("counter", blocks, 256, N, x, np.zeros(1, np.int32))
+    yield "one hot maximum", launch("maximum", blocks, 256, N, order, np.zeros(1, np.int32))
+    yield "block reduction", launch("reduce", blocks, 256, N, x, np.zeros(blocks, np.float32))
+    yield "block histogram", launch("histogram", 1024, 256, N, keys, np.zeros(64, np.uint32))
+    yield "tiled matmul", launch("matmul", (tiles, tiles), (16, 16), SIDE, square, square.copy(), square * 0)
+
+
+def measured(launch: Launch, repeats: int = 7) -> tuple[float, float, int, int, int]:
+    """Median seconds without and with checks, registers of both, and races reported."""
+    program = load_program(launch.kernel.ptx, launch.kernel.entry, "exact")
+    loaded = load(program, "exact", False)
+    plain = driver.Code(assemble(launch.kernel.ptx, driver.compute_capability())).kernel(launch.kernel.entry)
+    times: dict[bool, list[float]] = {False: [], True: []}
+    races = 0
+    for checked in (False, True):
+        for _ in range(repeats + 1):
+            with driver.Allocations() as memory:
+                made = Memories(program, launch, Device(program, launch), NO_WATCH, memory)
+                loaded.context.upload(made.context())
+                kernel = loaded.kernel if checked else plain
+                took = driver.launch(
+                    kernel, launch.grid, launch.block, launch.shared_bytes, made.params(), lambda: None
+                )
+                assert took is not None
+                times[checked].append(took)
+                races = made.result().race_count
+    base, full = (statistics.median(times[checked][1:]) for checked in (False, True))
+    return base, full, driver.registers(plain)[0], driver.registers(loaded.kernel)[0], races
+
+
+def main() -> None:
+    """Print the table."""
+    print(f"# GPU engine, {datetime.date.today()}, {driver.name()}\n")
+    print(
+        "Kernel time by CUDA events, fresh shadow for every run, median of 7. `python benchmarks/gpu_engine.py`.\n"
+    )
+    print("| kernel | threads | without checks | with checks | slowdown | registers | races |")
+    print("|---|---|---|---|---|---|---|")
+    for name, launch in launches():
+        base, full, before, after, races = measured(launch)
+        threads = int(np.prod(launch.grid)) * int(np.prod(launch.block))
+        print(
+            f"| {name} | {threads / 1e6:.1f} M | {base * 1e3:.3f} ms | {full * 1e3:.3f} ms | {full / base:.1f}x "
+            f"| {before} -> {after} | {races} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
