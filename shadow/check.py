@@ -25,7 +25,7 @@ from racedart.shadow.cpu.program import Program, load_program
 from racedart.shadow.explain.faults import Faulty, fault_findings, fault_reasons
 from racedart.shadow.explain.pairs import racing_pairs
 from racedart.shadow.explain.places import location_of
-from racedart.shadow.explain.races import Named, RaceCollector
+from racedart.shadow.explain.races import Added, Named, RaceCollector
 from racedart.shadow.explain.trace import Trace
 from racedart.shadow.explain.values import element_text
 from racedart.shadow.launch import MAX_SHARED, Launch, LaunchError
@@ -278,10 +278,18 @@ class _Check:
         device_word = _final_word(device)
         confirmed: set[int] = set()
         refuted = 0
+        known: dict[tuple[bytes, str], Added] = {}
         for rows_of_word in trace.words():
-            pairs = list(racing_pairs(trace, rows_of_word, self.program.plan.events))
-            confirmed |= self.collector.add(trace, pairs, device_word)
-            refuted += not pairs
+            first = rows_of_word[0]
+            variable = self.name_of(bool(trace.shared[first]), int(trace.place[first]), 1).variable
+            shape = trace.shape(rows_of_word), variable
+            if shape in known:
+                self.collector.repeat(known[shape])
+            else:
+                pairs = list(racing_pairs(trace, rows_of_word, self.program.plan.events))
+                known[shape] = self.collector.add(trace, pairs, device_word)
+                confirmed |= known[shape].sites
+            refuted += not known[shape].sites
         self.refuted += refuted
         left = raw.race_count - (examined if complete else 0)
         if left > 0 and (refuted or self.program.plan.examined or raw.conservative):

@@ -36,6 +36,18 @@ NameOf = Callable[[bool, int, int], Named]
 """(shared, byte offset in the arena or in shared memory, bytes of the access) -> its name."""
 
 
+Key = tuple[tuple[str, int], tuple[str, int], str]
+"""What one finding is about: two lines, each with its file, and a variable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What the pairs of a word are: the sites that take part, and the findings that they belong to."""
+
+    sites: frozenset[int]
+    groups: frozenset[Key]
+
+
 @dataclass
 class RaceCollector:
     """Gathers pairs of several traces and makes the findings."""
@@ -44,15 +56,12 @@ class RaceCollector:
     plan: Plan
     launch: Launch
     name_of: NameOf
-    groups: dict[tuple[tuple[str, int], tuple[str, int], str], _Group] = field(default_factory=dict)
+    groups: dict[Key, _Group] = field(default_factory=dict)
 
-    def add(self, trace: Trace, pairs: Iterable[Pair], final: Callable[[int], int | None]) -> set[int]:
-        """Add the pairs of one word; final: byte offset in the arena -> the 8 bytes there after the run.
-
-        Gives the sites that take part in a pair.
-        """
+    def add(self, trace: Trace, pairs: Iterable[Pair], final: Callable[[int], int | None]) -> Added:
+        """Add the pairs of one word; final: byte offset in the arena -> the 8 bytes there after the run."""
         sites: set[int] = set()
-        met: set[tuple[tuple[str, int], tuple[str, int], str]] = set()
+        met: set[Key] = set()
         for pair in pairs:
             first, second = int(trace.site[pair.earlier]), int(trace.site[pair.later])
             sites |= {first, second}
@@ -63,7 +72,12 @@ class RaceCollector:
             group = self.groups.setdefault(key, _Group())
             group.consider(_Witness(pair, trace, named, final), key not in met)
             met.add(key)
-        return sites
+        return Added(frozenset(sites), frozenset(met))
+
+    def repeat(self, added: Added) -> None:
+        """Count one more word whose pairs are alike."""
+        for key in added.groups:
+            self.groups[key].words += 1
 
     def findings(self) -> list[Finding]:
         """One finding for each group, errors first, then by place."""

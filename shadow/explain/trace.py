@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,3 +86,32 @@ class Trace:
             result = result | (self.barriers[rows] > self.barriers[a])
         same_block: NDArray[np.bool_] = result & (self.block[rows] == self.block[a])
         return same_block
+
+    def shape(self, rows: Column) -> bytes:
+        """All that the pairs of a word depend on, up to the numbers of blocks, threads, barriers and bytes.
+
+        Words of equal shape have alike pairs: `ordered` compares clocks, and exits with clocks, no more.
+        """
+        home = self.block[rows] * self.threads + self.thread[rows]
+        warp = home - self.thread[rows] % WARP
+        barriers, syncs = self.barriers[rows], self.syncs[rows]
+        columns = [
+            self.site[rows],
+            self.place[rows] - self.place[rows].min(),
+            *(
+                np.unique(c, return_inverse=True)[1].reshape(-1)
+                for c in (self.block[rows], warp, home, barriers, syncs)
+            ),
+            self.exits[home, 0] > barriers,
+            self.exits[home, 1] > syncs,
+            self._last_of_warp[warp] > barriers,
+        ]
+        return np.stack(columns, axis=1).astype(np.int64).tobytes()
+
+    @cached_property
+    def _last_of_warp(self) -> Column:
+        """At the index of each warp's first thread, the greatest count of barriers at an exit of its lanes."""
+        starts = np.flatnonzero(np.arange(len(self.exits)) % self.threads % WARP == 0)
+        last = np.zeros(len(self.exits), np.int64)
+        last[starts] = np.maximum.reduceat(self.exits[:, 0], starts)
+        return last

@@ -94,8 +94,9 @@ def _source(source_or_path: str | os.PathLike[str]) -> tuple[str, str]:
     given = os.fspath(source_or_path)
     if "\n" not in given and (given.endswith(SUFFIXES) or os.path.exists(given)):
         try:
-            return Path(given).read_text(), given
-        except (OSError, UnicodeDecodeError) as error:
+            # Old sources have comments in other encodings; lines and columns do not depend on them.
+            return Path(given).read_text(encoding="utf-8", errors="replace"), given
+        except OSError as error:
             raise InputError(f"{given}: cannot be read: {error}") from error
     return given, ""
 

@@ -33,7 +33,7 @@ def embedded_ptx(data: bytes) -> str:
             best = architecture, payload
     if best is None:
         what = "only compressed PTX" if compressed else "no PTX"
-        raise InputError(f"the program holds {what}: build it with nvcc {BUILD}")
+        raise InputError(f"the program holds {what}: build it with nvcc {BUILD}, and without -dc or -rdc=true")
     return best[1].split(b"\0", 1)[0].decode("utf-8", "replace")
 
 

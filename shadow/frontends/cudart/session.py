@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from racedart.finding.errors import RacedartError
+from racedart.finding.errors import InputError, RacedartError
 from racedart.shadow.cpu.device import initial_bytes
 from racedart.shadow.cpu.layout import ARENA, GUARD
 from racedart.shadow.cpu.program import module_layout
@@ -91,6 +91,7 @@ class _Session:
         self.modules: dict[int, _Module] = {}
         self.functions: dict[int, tuple[_Module, Kernel, tuple[str, ...]]] = {}
         self.variables_end = GUARD
+        self.unreadable: dict[int, InputError] = {}
         self.broken: list[RacedartError] = []
 
     def serve(self) -> None:
@@ -123,8 +124,13 @@ class _Session:
 
     def _module(self, data: bytes) -> tuple[int, bytes]:
         (number,) = struct.unpack_from("<I", data)
-        ptx = embedded_ptx(data[4:])
-        parsed = parse_module(ptx)
+        try:
+            ptx = embedded_ptx(data[4:])
+            parsed = parse_module(ptx)
+        except InputError as error:
+            # The linker's own modules are empty: it matters only when a kernel is asked for.
+            self.unreadable[number] = error
+            return SUCCESS, b""
         offsets, end = module_layout(parsed)
         self.modules[number] = _Module(ptx, parsed, offsets)
         # Room for the variables of every module: those of the first keep their addresses in the kernels.
@@ -134,11 +140,11 @@ class _Session:
     def _variable(self, data: bytes) -> tuple[int, bytes]:
         number, _, size = struct.unpack_from("<IIQ", data)
         name = data[16:].decode()
-        module = self.modules[number]
-        if name not in module.offsets:
+        module = self.modules.get(number)
+        if module is None or name not in module.offsets:
             return INVALID_SYMBOL, b""
         offset = module.offsets[name]
-        if number != 0:
+        if number != min(self.modules):
             offset = self.variables_end
             self.variables_end += -(-(size + GUARD) // 256) * 256
         module.addresses[name] = offset, size
@@ -150,6 +156,8 @@ class _Session:
     def _function(self, data: bytes) -> tuple[int, bytes]:
         number, function = struct.unpack_from("<II", data)
         name = data[8:].decode()
+        if number in self.unreadable:
+            raise self.unreadable[number]
         module = self.modules[number]
         if name not in module.parsed.kernels:
             return INVALID_FUNCTION, b""
