@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from racedart.shadow.cpu.emitter import Emitter, Unmodelled, last_type
 from racedart.shadow.cpu.layout import Frame, Operation, Status
-from racedart.shadow.ptx.model import Immediate, Instruction, Operand, Pair
+from racedart.shadow.ptx.model import Immediate, Instruction, Operand, Pair, Register
 from racedart.shadow.ptx.types import TYPES
 
 PRED, U32, U64 = TYPES["pred"], TYPES["u32"], TYPES["u64"]
@@ -161,6 +161,21 @@ def active_mask(emitter: Emitter, instruction: Instruction, site: int, suspend: 
     emitter.write(instruction.operands[0], U32, _result(emitter, 32))
 
 
+def elect_lane(emitter: Emitter, instruction: Instruction, site: int, suspend: Suspend) -> None:
+    """elect.sync: the lowest of the lanes that the mask names."""
+    d, mask = instruction.operands
+    _publish(emitter, mask, "1")
+    suspend(Status.WARP, Operation.VOTE_BALLOT, site)
+    lanes = _result(emitter, 32)
+    leader = emitter.call("i32", "llvm.cttz.i32", ("i32", lanes), ("i1", "false"))
+    own = emitter.read(Register("%laneid"), U32)
+    elected = emitter.new(f"icmp eq i32 {leader}, {own}")
+    if not isinstance(d, Pair):
+        raise Unmodelled("this form of elect")
+    emitter.write(d.first, U32, leader)
+    emitter.write(d.second, PRED, elected)
+
+
 MEETINGS: dict[str, Callable[[Emitter, Instruction, int, Suspend], None]] = {
     "bar": barrier,
     "barrier": barrier,
@@ -169,9 +184,13 @@ MEETINGS: dict[str, Callable[[Emitter, Instruction, int, Suspend], None]] = {
     "match": match_lanes,
     "redux": reduce_lanes,
     "activemask": active_mask,
+    "elect": elect_lane,
 }
 
 NOTHING = frozenset(
-    {"membar", "fence", "nanosleep", "prefetch", "prefetchu", "discard", "applypriority", "pmevent"}
+    {
+        *("membar", "fence", "nanosleep", "prefetch", "prefetchu", "discard", "applypriority", "pmevent"),
+        *("setmaxnreg", "griddepcontrol"),
+    }
 )
 """Instructions that compute nothing here. The order that fences make is not modelled: the plan names it."""

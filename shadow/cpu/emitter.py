@@ -44,6 +44,22 @@ INDICES = {
 }
 
 
+MULTIPROCESSORS = 132
+"""Of the machine that special registers describe, an H200."""
+CONSTANTS = {"%nsmid": MULTIPROCESSORS, "%nwarpid": 64, "%gridid": 1, "%current_graph_exec": 0}
+CONSTANTS |= {f"%envreg{k}": 0 for k in range(32)}
+_ALONE: dict[str, int | str] = {
+    **{f"%clusterid.{axis}": f"%ctaid.{axis}" for axis in "xyz"},
+    **{f"%nclusterid.{axis}": f"%nctaid.{axis}" for axis in "xyz"},
+    **{f"%cluster_ctaid.{axis}": 0 for axis in "xyz"},
+    **{f"%cluster_nctaid.{axis}": 1 for axis in "xyz"},
+    "%cluster_ctarank": 0,
+    "%cluster_nctarank": 1,
+    "%is_explicit_cluster": 0,
+}
+"""Cluster registers of a launch without clusters, where each block is one."""
+
+
 class Unmodelled(Exception):
     """The instruction, or this form of it, has no translation; the text says which part."""
 
@@ -53,6 +69,7 @@ class Emitter:
     """The IR of one function.
 
     registers: PTX name -> type. symbols: variable -> the number that its name stands for in PTX.
+    clustered: the kernel is launched in clusters of blocks.
     """
 
     registers: Mapping[str, Type]
@@ -61,6 +78,7 @@ class Emitter:
     slots: dict[str, int] = field(default_factory=dict)
     intrinsics: set[str] = field(default_factory=set)
     counter: int = 0
+    clustered: bool = False
 
     def name(self, prefix: str = "v") -> str:
         """A fresh name, without its sigil."""
@@ -122,7 +140,7 @@ class Emitter:
                 value = self.new(f"load i{width}, ptr {self.slot(name)}")
                 return self.resize(value, width, bits, signed=type_.is_signed)
             case Register(name):
-                return self.resize(self._special(name), 64 if name in _WIDE_SPECIAL else 32, bits, signed=False)
+                return self.resize(self._special(name), 32, bits, signed=False)
         raise Unmodelled("this kind of operand")
 
     def write(self, operand: Operand, type_: Type, value: str) -> None:
@@ -223,7 +241,7 @@ class Emitter:
             self.write(element, TYPES[f"b{part}"], self.new(f"trunc i{type_.bits} {shifted} to i{part}"))
 
     def _special(self, name: str) -> str:
-        """A special register (PTX ISA 10), as i32, or i64 for the wide ones."""
+        """A special register (PTX ISA 10), as i32. The clocks are read by moves.py."""
         if name in DIMENSIONS:
             return self.new(f"trunc i64 {self.context(DIMENSIONS[name])} to i32")
         if name in INDICES:
@@ -248,6 +266,17 @@ class Emitter:
                     return self.new(f"xor i32 {self.new(f'or i32 {own}, {below}')}, -1")
                 case "ge":
                     return self.new(f"xor i32 {below}, -1")
+        if name in {"%total_smem_size", "%aggr_smem_size"}:
+            return self.new(f"trunc i64 {self.context(Context.SHARED_SIZE)} to i32")
+        if name == "%smid":
+            return self.new(
+                f"urem i32 {self.new(f'trunc i64 {self.frame(Frame.BLOCK)} to i32')}, {MULTIPROCESSORS}"
+            )
+        if name in CONSTANTS:
+            return str(CONSTANTS[name])
+        if name in _ALONE and not self.clustered:
+            other = _ALONE[name]
+            return self._special(other) if isinstance(other, str) else str(other)
         raise Unmodelled(f"the special register {name}")
 
     # Records
@@ -271,9 +300,6 @@ class Emitter:
     def context(self, offset: int) -> str:
         """A word of the launch's record."""
         return self.new(f"load i64, ptr {self.context_pointer(offset)}")
-
-
-_WIDE_SPECIAL = frozenset({"%clock64", "%globaltimer"})
 
 
 def _wrapped(value: int, bits: int) -> int:

@@ -1,10 +1,9 @@
 """Floating-point instructions (PTX ISA 9.7.3, 9.7.4) as LLVM IR.
 
-f16 and bf16 are computed in float and rounded once more; packed pairs half by half. Directed rounding of
-f32 sums and products follows from their exact value, as an unevaluated sum of two doubles. `.approx` functions use
-the host's mathematical library and differ from a GPU in the last bits. `.ftz` is not applied, and a NaN that an
-operation makes has the host's bits, not the GPU's canonical ones.
-Not handled: directed rounding of f64 and of quotients and roots, `testp` of other kinds than listed.
+f16 and bf16 are computed in float and rounded once more; packed pairs half by half. `.approx` functions use
+the host's mathematical library and differ from a GPU in the last bits. A NaN that an operation makes has the
+host's bits, not the GPU's canonical ones.
+Not handled: stochastic rounding, directed rounding of f16, `.ftz` of an f64 approximation.
 """
 
 from __future__ import annotations
@@ -12,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from racedart.shadow.cpu import rounding
 from racedart.shadow.cpu.emitter import Emitter, Unmodelled, last_type
-from racedart.shadow.ptx.model import Instruction
+from racedart.shadow.ptx.model import Instruction, Operand
 from racedart.shadow.ptx.types import TYPES, Type
 
 Compute = Callable[[Emitter, Instruction, str, list[str]], str]
@@ -32,66 +32,56 @@ def elementwise(compute: Compute, emitter: Emitter, instruction: Instruction) ->
         _packed(compute, emitter, instruction, TYPES[type_.name.removesuffix("x2")])
         return
     llvm = emitter.compute_type(type_)
-    values = [emitter.read_float(operand, type_) for operand in instruction.operands[1:]]
-    result = _finish(emitter, instruction, llvm, compute(emitter, instruction, llvm, values))
-    emitter.write_float(instruction.operands[0], type_, result)
+    values = [_flushed_operand(emitter, instruction, operand, type_) for operand in instruction.operands[1:]]
+    _write_finished(emitter, instruction, type_, compute(emitter, instruction, llvm, values))
+
+
+_SMALLEST_NORMAL = {"f32": "0x3810000000000000", "f16": "0x3F10000000000000", "bf16": "0x3810000000000000"}
+
+
+def flush(emitter: Emitter, instruction: Instruction, type_: Type, value: str) -> str:
+    """A value of compute_type; where the instruction has .ftz, a subnormal one as zero of its sign."""
+    if not instruction.has("ftz") or type_.name not in _SMALLEST_NORMAL:
+        return value
+    magnitude = emitter.call("float", "llvm.fabs.f32", ("float", value))
+    tiny = emitter.new(f"fcmp olt float {magnitude}, {_SMALLEST_NORMAL[type_.name]}")
+    zero = emitter.call("float", "llvm.copysign.f32", ("float", "0.0"), ("float", value))
+    return emitter.new(f"select i1 {tiny}, float {zero}, float {value}")
+
+
+def _flushed_operand(emitter: Emitter, instruction: Instruction, operand: Operand, type_: Type) -> str:
+    return flush(emitter, instruction, type_, emitter.read_float(operand, type_))
+
+
+def _write_finished(emitter: Emitter, instruction: Instruction, type_: Type, value: str) -> None:
+    value = _finish(emitter, instruction, emitter.compute_type(type_), value)
+    emitter.write_float(instruction.operands[0], type_, flush(emitter, instruction, type_, value))
+
+
+_CONSTRAINED = {
+    "add": "fadd",
+    "sub": "fsub",
+    "mul": "fmul",
+    "div": "fdiv",
+    "fma": "fma",
+    "mad": "fma",
+    "sqrt": "sqrt",
+}
 
 
 def _directed(emitter: Emitter, instruction: Instruction, type_: Type) -> None:
-    """add, sub, mul and fma of f32 in a directed rounding mode.
-
-    The exact result is s + t with doubles s and t (Knuth's two-sum; a product of two floats is exact in
-    double). The result to nearest is moved by one unit where it lies on the wrong side of it.
-    """
+    """add, sub, mul, fma, div, rcp and sqrt of f32 and f64 in a directed rounding mode."""
     opcode = instruction.opcode
-    if type_.name != "f32" or opcode not in {"add", "sub", "mul", "fma", "mad"} or instruction.has("rs"):
+    if type_.name not in {"f32", "f64"} or instruction.has("rs") or opcode not in {*_CONSTRAINED, "rcp"}:
         raise Unmodelled("a rounding mode other than to nearest")
-    wide = [
-        emitter.new(f"fpext float {emitter.read_float(operand, type_)} to double")
-        for operand in instruction.operands[1:]
-    ]
-    if opcode in {"add", "sub"}:
-        a, b = wide[0], wide[1] if opcode == "add" else emitter.new(f"fneg double {wide[1]}")
-    else:
-        a, b = emitter.new(f"fmul double {wide[0]}, {wide[1]}"), wide[2] if len(wide) > 2 else "0.0"
-    total = emitter.new(f"fadd double {a}, {b}")
-    part = emitter.new(f"fsub double {total}, {a}")
-    rest_a = emitter.new(f"fsub double {a}, {emitter.new(f'fsub double {total}, {part}')}")
-    rest = emitter.new(f"fadd double {rest_a}, {emitter.new(f'fsub double {b}, {part}')}")
-    nearest = emitter.new(f"fptrunc double {total} to float")
-    back = emitter.new(f"fpext float {nearest} to double")
-    bits = emitter.as_bits(nearest, type_)
-    # exact - nearest, whose sign alone matters.
-    error = emitter.new(f"fadd double {emitter.new(f'fsub double {total}, {back}')}, {rest}")
-    below, above = emitter.new(f"fcmp olt double {error}, 0.0"), emitter.new(f"fcmp ogt double {error}, 0.0")
-    negative = emitter.new(f"icmp slt i32 {bits}, 0")
-    if instruction.has("rz"):
-        positive = emitter.new(f"xor i1 {negative}, true")
-        wrong = emitter.new(
-            f"or i1 {emitter.new(f'and i1 {below}, {positive}')}, {emitter.new(f'and i1 {above}, {negative}')}"
-        )
-        moved = emitter.new(f"sub i32 {bits}, 1")
-    else:
-        down = instruction.has("rm")
-        wrong = below if down else above
-        magnitude = emitter.new(f"and i32 {bits}, 2147483647")
-        zero = emitter.new(f"icmp eq i32 {magnitude}, 0")
-        grow, shrink = emitter.new(f"add i32 {bits}, 1"), emitter.new(f"sub i32 {bits}, 1")
-        outward, inward = (grow, shrink) if down else (shrink, grow)
-        moved = emitter.new(f"select i1 {negative}, i32 {outward}, i32 {inward}")
-        smallest = "-2147483647" if down else "1"
-        moved = emitter.new(f"select i1 {zero}, i32 {smallest}, i32 {moved}")
-    result = emitter.new(f"select i1 {wrong}, i32 {moved}, i32 {bits}")
-    if instruction.has("rm") and opcode != "mul":
-        # A sum of opposite numbers is -0 when rounding down (IEEE 754, 6.3).
-        cancelled = emitter.new(f"fcmp oeq double {total}, 0.0")
-        exact = emitter.new(f"fcmp oeq double {error}, 0.0")
-        signs = [emitter.new(f"lshr i64 {emitter.new(f'bitcast double {v} to i64')}, 63") for v in (a, b)]
-        opposite = emitter.new(f"icmp ne i64 {signs[0]}, {signs[1]}")
-        both = emitter.new(f"and i1 {emitter.new(f'and i1 {cancelled}, {exact}')}, {opposite}")
-        result = emitter.new(f"select i1 {both}, i32 {-(2**31)}, i32 {result}")
-    value = _finish(emitter, instruction, "float", emitter.as_float(result, type_))
-    emitter.write_float(instruction.operands[0], type_, value)
+    llvm = emitter.compute_type(type_)
+    values = [_flushed_operand(emitter, instruction, operand, type_) for operand in instruction.operands[1:]]
+    if opcode == "rcp":
+        opcode, values = "div", ["1.0", *values]
+    result = rounding.compute(
+        emitter, _CONSTRAINED[opcode], llvm, rounding.directed(instruction), *((llvm, value) for value in values)
+    )
+    _write_finished(emitter, instruction, type_, result)
 
 
 def _packed(compute: Compute, emitter: Emitter, instruction: Instruction, half: Type) -> None:
@@ -100,8 +90,9 @@ def _packed(compute: Compute, emitter: Emitter, instruction: Instruction, half: 
     total = "0"
     for k in range(2):
         parts = [emitter.new(f"trunc i32 {emitter.new(f'lshr i32 {v}, {16 * k}')} to i16") for v in operands]
-        values = [emitter.as_float(part, half) for part in parts]
+        values = [flush(emitter, instruction, half, emitter.as_float(part, half)) for part in parts]
         result = _finish(emitter, instruction, "float", compute(emitter, instruction, "float", values))
+        result = flush(emitter, instruction, half, result)
         bits = emitter.new(f"zext i16 {emitter.as_bits(result, half)} to i32")
         total = emitter.new(f"or i32 {total}, {emitter.new(f'shl i32 {bits}, {16 * k}')}")
     emitter.write(instruction.operands[0], both, total)
@@ -134,16 +125,20 @@ def _function(name: str) -> Compute:
 
 
 def _extreme(emitter: Emitter, instruction: Instruction, llvm: str, values: list[str]) -> str:
-    if instruction.has("xorsign"):
-        raise Unmodelled("min or max with .xorsign")
+    signs = values
     # Both order -0 below +0, as the hardware does.
     name = f"{instruction.opcode}imum" if instruction.has("NaN") else f"{instruction.opcode}imumnum"
     result = values[0]
-    if instruction.has("abs"):
+    if instruction.has("abs", "xorsign"):
         values = [emitter.call(llvm, f"llvm.fabs.{_SUFFIX[llvm]}", (llvm, value)) for value in values]
         result = values[0]
     for value in values[1:]:
         result = emitter.call(llvm, f"llvm.{name}.{_SUFFIX[llvm]}", (llvm, result), (llvm, value))
+    if instruction.has("xorsign"):
+        width = 64 if llvm == "double" else 32
+        bits = [emitter.new(f"bitcast {llvm} {value} to i{width}") for value in signs]
+        sign = emitter.new(f"bitcast i{width} {emitter.new(f'xor i{width} {bits[0]}, {bits[1]}')} to {llvm}")
+        result = emitter.call(llvm, f"llvm.copysign.{_SUFFIX[llvm]}", (llvm, result), (llvm, sign))
     return result
 
 

@@ -1,7 +1,6 @@
 """Integer and logic instructions (PTX ISA 9.7.1, 9.7.2, 9.7.8) as LLVM IR.
 
-Quotient and remainder by zero are all ones, as on an H200 (PTX leaves them open). Not handled: `fns`, `dp2a`,
-packed 16-bit integers other than through bit operations.
+Quotient and remainder by zero are all ones, as on an H200 (PTX leaves them open).
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from racedart.shadow.cpu.emitter import Emitter, Unmodelled, last_type
-from racedart.shadow.ptx.model import Immediate, Instruction, Operand
+from racedart.shadow.ptx.model import Immediate, Instruction, Operand, Pair
 from racedart.shadow.ptx.types import TYPES, Type
 
 Translate = Callable[[Emitter, Instruction], None]
@@ -58,8 +57,9 @@ def add_sub(emitter: Emitter, instruction: Instruction) -> None:
     d, a, b = instruction.operands
     x, y = emitter.read(a, type_), emitter.read(b, type_)
     subtract = instruction.opcode.startswith("sub")
-    if type_.kind == "packed" or type_.name in {"u16x2", "s16x2"}:
-        raise Unmodelled(f"packed {type_.name}")
+    if type_.kind == "pair":
+        emitter.write(d, type_, _halves(emitter, "sub" if subtract else "add", x, y))
+        return
     if _carried(instruction):
         value = _sum(emitter, instruction, type_, x, y, subtract=subtract)
     elif instruction.has("sat"):
@@ -68,6 +68,17 @@ def add_sub(emitter: Emitter, instruction: Instruction) -> None:
     else:
         value = emitter.new(f"{'sub' if subtract else 'add'} i{type_.bits} {x}, {y}")
     emitter.write(d, type_, value)
+
+
+def _halves(emitter: Emitter, operation: str, x: str, y: str) -> str:
+    """An operation on both 16-bit halves of two words."""
+    pair = "<2 x i16>"
+    a, b = (emitter.new(f"bitcast i32 {value} to {pair}") for value in (x, y))
+    if operation.startswith("llvm."):
+        result = emitter.call(pair, f"{operation}.v2i16", (pair, a), (pair, b))
+    else:
+        result = emitter.new(f"{operation} {pair} {a}, {b}")
+    return emitter.new(f"bitcast {pair} {result} to i32")
 
 
 def _product(emitter: Emitter, instruction: Instruction, type_: Type, x: str, y: str) -> tuple[str, Type]:
@@ -175,10 +186,15 @@ def difference(emitter: Emitter, instruction: Instruction) -> None:
 def minimum_maximum(emitter: Emitter, instruction: Instruction) -> None:
     """min and max of integers."""
     type_ = last_type(instruction)
-    if type_.bits == 32 and type_.name.endswith("x2"):
-        raise Unmodelled(f"packed {type_.name}")
     d, a, b = instruction.operands
     bits = f"i{type_.bits}"
+    if type_.kind == "pair":
+        name = f"llvm.{type_.name[0]}{instruction.opcode}"
+        result = _halves(emitter, name, emitter.read(a, type_), emitter.read(b, type_))
+        if instruction.has("relu"):
+            result = _halves(emitter, "llvm.smax", result, "0")
+        emitter.write(d, type_, result)
+        return
     name = f"llvm.{'s' if type_.is_signed else 'u'}{instruction.opcode}.{bits}"
     value = emitter.call(bits, name, (bits, emitter.read(a, type_)), (bits, emitter.read(b, type_)))
     if instruction.has("relu"):
@@ -251,7 +267,7 @@ def funnel_shift(emitter: Emitter, instruction: Instruction) -> None:
 def lookup3(emitter: Emitter, instruction: Instruction) -> None:
     """lop3.b32: any function of three bits, given by its truth table."""
     d, a, b, c, table = instruction.operands[:5]
-    if not isinstance(table, Immediate) or instruction.has("BoolOp", "or", "and") or len(instruction.operands) > 5:
+    if not isinstance(table, Immediate):
         raise Unmodelled("this form of lop3")
     inputs = [emitter.read(operand, U32) for operand in (a, b, c)]
     inverted = [emitter.new(f"xor i32 {value}, -1") for value in inputs]
@@ -261,6 +277,12 @@ def lookup3(emitter: Emitter, instruction: Instruction) -> None:
             x, y, z = (inputs[k] if row >> (2 - k) & 1 else inverted[k] for k in range(3))
             term = emitter.new(f"and i32 {emitter.new(f'and i32 {x}, {y}')}, {z}")
             total = emitter.new(f"or i32 {total}, {term}")
+    if isinstance(d, Pair):
+        joiner = "and" if instruction.has("and") else "or"
+        some = emitter.new(f"icmp ne i32 {total}, 0")
+        other = emitter.read(instruction.operands[5], TYPES["pred"])
+        emitter.write(d.second, TYPES["pred"], emitter.new(f"{joiner} i1 {some}, {other}"))
+        d = d.first
     emitter.write(d, U32, total)
 
 
@@ -346,12 +368,29 @@ def insert_field(emitter: Emitter, instruction: Instruction) -> None:
     emitter.write(d, type_, emitter.new(f"trunc i128 {emitter.new(f'or i128 {inside}, {outside}')} to {bits}"))
 
 
+_PERMUTATIONS = {
+    "f4e": (0x3210, 0x4321, 0x5432, 0x6543),
+    "b4e": (0x5670, 0x6701, 0x7012, 0x0123),
+    "rc8": (0x0000, 0x1111, 0x2222, 0x3333),
+    "ecl": (0x3210, 0x3211, 0x3222, 0x3333),
+    "ecr": (0x0000, 0x1110, 0x2210, 0x3210),
+    "rc16": (0x1010, 0x3232, 0x1010, 0x3232),
+}
+"""The selector of prmt's default mode for each mode and value of the low two bits of c."""
+
+
 def permute_bytes(emitter: Emitter, instruction: Instruction) -> None:
-    """prmt.b32 in its default mode: each result byte is chosen by four bits of c."""
-    if instruction.has("f4e", "b4e", "rc8", "ecl", "ecr", "rc16"):
-        raise Unmodelled("prmt with a mode")
+    """prmt.b32: each result byte is chosen by four bits of c, or all of them by a mode."""
     d, a, b, c = instruction.operands
     low, high, selector = (emitter.read(operand, U32) for operand in (a, b, c))
+    mode = next((m for m in instruction.modifiers if m in _PERMUTATIONS), None)
+    if mode is not None:
+        row = emitter.new(f"and i32 {selector}, 3")
+        selector = str(_PERMUTATIONS[mode][0])
+        for k, value in list(enumerate(_PERMUTATIONS[mode]))[1:]:
+            selector = emitter.new(
+                f"select i1 {emitter.new(f'icmp eq i32 {row}, {k}')}, i32 {value}, i32 {selector}"
+            )
     wide = emitter.new(f"shl i64 {emitter.new(f'zext i32 {high} to i64')}, 32")
     both = emitter.new(f"or i64 {wide}, {emitter.new(f'zext i32 {low} to i64')}")
     total = "0"
@@ -399,6 +438,50 @@ def _clamped(emitter: Emitter, instruction: Instruction, operand: Operand) -> st
     if instruction.has("wrap"):
         return emitter.new(f"and i32 {value}, 31")
     return emitter.call("i32", "llvm.umin.i32", ("i32", value), ("i32", "32"))
+
+
+def nth_bit(emitter: Emitter, instruction: Instruction) -> None:
+    """fns.b32: position of the n-th set bit of a mask from a base on, upwards for n > 0 and downwards for n < 0.
+
+    For n = 0 the base itself where its bit is set. 0xffffffff where there is no such bit.
+    """
+    d, a, b, c = instruction.operands
+    mask, base, offset = (emitter.read(operand, U32) for operand in (a, b, c))
+    count = emitter.new(f"add i32 {offset}, 0")
+    down = emitter.new(f"icmp slt i32 {count}, 0")
+    found = "-1"
+    wanted = emitter.call("i32", "llvm.abs.i32", ("i32", count), ("i1", "false"))
+    wanted = emitter.call("i32", "llvm.umax.i32", ("i32", wanted), ("i32", "1"))
+    only = emitter.new(f"icmp eq i32 {count}, 0")
+    left = wanted
+    for k in range(32):
+        step = emitter.new(f"select i1 {down}, i32 {-k}, i32 {k}")
+        at = emitter.new(f"add i32 {base}, {step}")
+        inside = emitter.new(f"icmp ult i32 {at}, 32")
+        by = emitter.new(f"and i32 {at}, 31")
+        bit = emitter.new(f"trunc i32 {emitter.new(f'lshr i32 {mask}, {by}')} to i1")
+        is_set = emitter.new(f"and i1 {inside}, {bit}")
+        if k:
+            is_set = emitter.new(f"and i1 {is_set}, {emitter.new(f'xor i1 {only}, true')}")
+        left = emitter.new(f"sub i32 {left}, {emitter.new(f'zext i1 {is_set} to i32')}")
+        here = emitter.new(f"and i1 {is_set}, {emitter.new(f'icmp eq i32 {left}, 0')}")
+        found = emitter.new(f"select i1 {here}, i32 {at}, i32 {found}")
+    emitter.write(d, U32, found)
+
+
+def dot_product2(emitter: Emitter, instruction: Instruction) -> None:
+    """dp2a: c plus the products of the two halves of a with the low or the high two bytes of b."""
+    d, a, b, c = instruction.operands
+    of_a, of_b = (TYPES[m] for m in instruction.modifiers if m in {"u32", "s32"})
+    x, y, total = emitter.read(a, U32), emitter.read(b, U32), emitter.read(c, U32)
+    start = 16 if instruction.has("hi") else 0
+    for k in range(2):
+        half = emitter.new(f"trunc i32 {emitter.new(f'lshr i32 {x}, {16 * k}')} to i16")
+        byte = emitter.new(f"trunc i32 {emitter.new(f'lshr i32 {y}, {start + 8 * k}')} to i8")
+        left = emitter.resize(half, 16, 32, signed=of_a.is_signed)
+        right = emitter.resize(byte, 8, 32, signed=of_b.is_signed)
+        total = emitter.new(f"add i32 {total}, {emitter.new(f'mul i32 {left}, {right}')}")
+    emitter.write(d, U32, total)
 
 
 def dot_product(emitter: Emitter, instruction: Instruction) -> None:
@@ -450,6 +533,8 @@ INTEGERS: dict[str, Translate] = {
     "bfi": insert_field,
     "prmt": permute_bytes,
     "dp4a": dot_product,
+    "dp2a": dot_product2,
+    "fns": nth_bit,
     "bmsk": bit_mask,
     "szext": extend,
 }

@@ -135,7 +135,8 @@ class Frame(enum.IntEnum):
     SHADOW_WORD = 25
     UNCHANGED = 26
     ACCESSED = 27
-    SAVED = 28
+    CLOCK = 28
+    SAVED = 29
 
 
 class Status(enum.IntEnum):

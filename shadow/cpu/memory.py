@@ -2,7 +2,7 @@
 
 Every access is range-checked before it is made; a faulty one is recorded and goes to a sink. `check`,
 `locate` and `fault` are the functions of `slow_path` and `checker`, linked into the same module.
-Not handled: vector atomics, `.b128`, asynchronous copies, textures and surfaces.
+Atomics are in atomics.py. Not handled: asynchronous copies, textures and surfaces.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from racedart.fsm import Access
-from racedart.shadow.cpu.emitter import FLOATS, Emitter, Unmodelled, last_type
+from racedart.shadow.cpu.emitter import Emitter, Unmodelled, last_type
 from racedart.shadow.cpu.layout import ARENA, Context, FaultKind, Frame
 from racedart.shadow.instrument.events import address_of, element_size, vector_count
-from racedart.shadow.ptx.model import DISCARD, Address, Instruction, Symbol, Vector
-from racedart.shadow.ptx.types import TYPES, Type
+from racedart.shadow.ptx.model import Address, Instruction, Symbol, Vector
+from racedart.shadow.ptx.types import TYPES
 
 U32, U64 = TYPES["u32"], TYPES["u64"]
 
@@ -32,7 +32,7 @@ class Site:
 
 def load_store(emitter: Emitter, instruction: Instruction, site: Site) -> None:
     """ld, ldu, st, of any space and vector width."""
-    if instruction.has("b128") or len([m for m in instruction.modifiers if m in TYPES]) > 1:
+    if len([m for m in instruction.modifiers if m in TYPES]) > 1:
         raise Unmodelled("this type")
     type_ = last_type(instruction)
     count = vector_count(instruction)
@@ -212,106 +212,8 @@ def _generic(emitter: Emitter, site: Site, address: str, size: int, count: int) 
     return emitter.new(f"inttoptr i64 {host} to ptr")
 
 
-_READ_MODIFY_WRITE = {"add": "add", "and": "and", "or": "or", "xor": "xor", "exch": "xchg"}
-_ORDERED = {("min", True): "min", ("max", True): "max", ("min", False): "umin", ("max", False): "umax"}
-_FLOAT_MODIFY = {"add": "fadd", "min": "fmin", "max": "fmax"}
-
-
-def atomic(emitter: Emitter, instruction: Instruction, site: Site) -> None:
-    """atom and red on scalars of 16, 32 and 64 bits, and on packed 16-bit floats."""
-    if vector_count(instruction) > 1 or instruction.has("b128"):
-        raise Unmodelled("an atomic operation on a vector")
-    type_ = last_type(instruction)
-    operation = next((m for m in instruction.modifiers if m in _OPERATIONS), None)
-    if operation is None:
-        raise Unmodelled("this atomic operation")
-    place = place_of(emitter, instruction, site)
-    has_result = instruction.opcode == "atom"
-    values = instruction.operands[2 if has_result else 1 :]
-    bits = f"i{type_.bits}"
-    operand = emitter.read(values[0], type_)
-    if operation == "cas":
-        new = emitter.read(values[1], type_)
-        pair = emitter.new(f"cmpxchg ptr {place}, {bits} {operand}, {bits} {new} monotonic monotonic")
-        old = emitter.new(f"extractvalue {{{bits}, i1}} {pair}, 0")
-        swapped = emitter.new(f"extractvalue {{{bits}, i1}} {pair}, 1")
-        stored = emitter.new(f"select i1 {swapped}, {bits} {new}, {bits} {old}")
-    elif (type_.is_float or type_.kind == "packed") and operation != "exch":
-        old, stored = _float_atomic(emitter, operation, type_, place, operand)
-    else:
-        if operation in _READ_MODIFY_WRITE:
-            name = _READ_MODIFY_WRITE[operation]
-        elif operation in {"inc", "dec"}:
-            name = "uinc_wrap" if operation == "inc" else "udec_wrap"
-        else:
-            name = _ORDERED[operation, type_.is_signed]
-        old = emitter.new(f"atomicrmw {name} ptr {place}, {bits} {operand} monotonic")
-        stored = emitter.new(f"load {bits}, ptr {place}")
-    _note_change(emitter, bits, old, stored)
-    if has_result and instruction.operands[0] != DISCARD:
-        emitter.write(instruction.operands[0], type_, old)
-
-
-_OPERATIONS = {*_READ_MODIFY_WRITE, "min", "max", "inc", "dec", "cas"}
-
-
-def _note_change(emitter: Emitter, bits: str, old: str, stored: str) -> None:
-    """Set the modified flag where the memory changed, so that a spinning lock counts as no progress."""
-    changed = emitter.new(f"zext i1 {emitter.new(f'icmp ne {bits} {old}, {stored}')} to i64")
-    pointer = emitter.context_pointer(Context.MODIFIED)
-    before = emitter.new(f"load i64, ptr {pointer}")
-    emitter.do(f"store i64 {emitter.new(f'or i64 {before}, {changed}')}, ptr {pointer}")
-
-
-def _float_atomic(emitter: Emitter, operation: str, type_: Type, place: str, operand: str) -> tuple[str, str]:
-    bits = f"i{type_.bits}"
-    if operation not in _FLOAT_MODIFY:
-        raise Unmodelled(f"the atomic operation .{operation} on {type_.name}")
-    if type_.kind == "float" and type_.bits >= 32:
-        llvm = FLOATS[type_.bits]
-        value = emitter.new(f"bitcast {bits} {operand} to {llvm}")
-        old_float = emitter.new(f"atomicrmw {_FLOAT_MODIFY[operation]} ptr {place}, {llvm} {value} monotonic")
-        old = emitter.new(f"bitcast {llvm} {old_float} to {bits}")
-        return old, emitter.new(f"load {bits}, ptr {place}")
-    # Half-width floats: a compare-and-swap loop around the computation in float.
-    number = emitter.name()
-    first = emitter.new(f"load atomic {bits}, ptr {place} monotonic, align {type_.bytes}")
-    emitter.jump_into(f"before{number}")
-    emitter.do(f"br label %try{number}")
-    emitter.label(f"try{number}")
-    seen = f"%seen{number}"
-    emitter.do(f"{seen} = phi {bits} [ {first}, %before{number} ], [ %now{number}, %again{number} ]")
-    total = _half_sum(emitter, operation, type_, seen, operand)
-    pair = emitter.new(f"cmpxchg ptr {place}, {bits} {seen}, {bits} {total} monotonic monotonic")
-    emitter.do(f"%now{number} = extractvalue {{{bits}, i1}} {pair}, 0")
-    done = emitter.new(f"extractvalue {{{bits}, i1}} {pair}, 1")
-    emitter.jump_into(f"again{number}")
-    emitter.do(f"br i1 {done}, label %done{number}, label %try{number}")
-    emitter.label(f"done{number}")
-    return seen, total
-
-
-def _half_sum(emitter: Emitter, operation: str, type_: Type, seen: str, operand: str) -> str:
-    half = TYPES[type_.name.removesuffix("x2")]
-    total = "0"
-    for k in range(type_.bits // 16):
-        parts = []
-        for value in (seen, operand):
-            moved = emitter.new(f"lshr i{type_.bits} {value}, {16 * k}")
-            parts.append(emitter.as_float(emitter.resize(moved, type_.bits, 16, signed=False), half))
-        if operation == "add":
-            result = emitter.new(f"fadd float {parts[0]}, {parts[1]}")
-        else:
-            result = emitter.call("float", f"llvm.{operation}num.f32", ("float", parts[0]), ("float", parts[1]))
-        wide = emitter.resize(emitter.as_bits(result, half), 16, type_.bits, signed=False)
-        total = emitter.new(f"or i{type_.bits} {total}, {emitter.new(f'shl i{type_.bits} {wide}, {16 * k}')}")
-    return total
-
-
 MEMORY: dict[str, Callable[[Emitter, Instruction, Site], None]] = {
     "ld": load_store,
     "ldu": load_store,
     "st": load_store,
-    "atom": atomic,
-    "red": atomic,
 }

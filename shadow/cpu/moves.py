@@ -1,7 +1,6 @@
 """Comparison, selection, moves and conversions (PTX ISA 9.7.6, 9.7.9) as LLVM IR.
 
-Not handled: packed comparisons, `cvt` to 8-bit floats or with directed rounding (but `.rz` of a narrowing
-one), `slct.f32` on NaN follows its comparison with zero.
+`slct.f32` on NaN follows its comparison with zero. Not handled: stochastic rounding.
 """
 
 from __future__ import annotations
@@ -9,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from racedart.shadow.cpu.emitter import Emitter, Unmodelled, last_type
-from racedart.shadow.cpu.floats import saturate
-from racedart.shadow.cpu.layout import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW
+from racedart.shadow.cpu.floats import flush, saturate
+from racedart.shadow.cpu.layout import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW, Frame
+from racedart.shadow.cpu.narrow import narrow_conversion
+from racedart.shadow.cpu.rounding import compute, directed, stepped
 from racedart.shadow.ptx.model import Instruction, Operand, Pair, Register
 from racedart.shadow.ptx.types import TYPES, Type
 
@@ -37,10 +38,8 @@ def _comparison(emitter: Emitter, instruction: Instruction, type_: Type, a: Oper
     if type_.kind == "packed":
         raise Unmodelled("a packed comparison")
     if type_.is_float:
-        if operator not in _FLOAT:
-            raise Unmodelled(f"the comparison .{operator}")
         x, y = emitter.read_float(a, type_), emitter.read_float(b, type_)
-        return emitter.new(f"fcmp {_FLOAT[operator]} {emitter.compute_type(type_)} {x}, {y}")
+        return _float_comparison(emitter, instruction, type_, x, y)
     x, y = emitter.read(a, type_), emitter.read(b, type_)
     if operator in {"eq", "ne"}:
         condition = operator
@@ -51,6 +50,27 @@ def _comparison(emitter: Emitter, instruction: Instruction, type_: Type, a: Oper
     else:
         raise Unmodelled(f"the comparison .{operator}")
     return emitter.new(f"icmp {condition} i{type_.bits} {x}, {y}")
+
+
+def _float_comparison(emitter: Emitter, instruction: Instruction, type_: Type, x: str, y: str) -> str:
+    operator = instruction.modifiers[0]
+    if operator not in _FLOAT:
+        raise Unmodelled(f"the comparison .{operator}")
+    x, y = flush(emitter, instruction, type_, x), flush(emitter, instruction, type_, y)
+    return emitter.new(f"fcmp {_FLOAT[operator]} {emitter.compute_type(type_)} {x}, {y}")
+
+
+def _packed_comparisons(emitter: Emitter, instruction: Instruction, type_: Type) -> list[str]:
+    """The comparisons of the low and the high halves of two packed pairs."""
+    half = TYPES[type_.name.removesuffix("x2")]
+    pairs = [emitter.read(operand, TYPES["b32"]) for operand in instruction.operands[1:3]]
+    results = []
+    for k in (0, 16):
+        parts = [emitter.new(f"trunc i32 {emitter.new(f'lshr i32 {v}, {k}')} to i16") for v in pairs]
+        x, y = (emitter.as_float(part, half) for part in parts)
+        value = _float_comparison(emitter, instruction, half, x, y)
+        results.append(_combined(emitter, instruction, value, instruction.operands))
+    return results
 
 
 def _combined(emitter: Emitter, instruction: Instruction, value: str, operands: tuple[Operand, ...]) -> str:
@@ -65,6 +85,11 @@ def set_predicate(emitter: Emitter, instruction: Instruction) -> None:
     """setp, with one or two destinations."""
     type_ = last_type(instruction)
     d, a, b = instruction.operands[:3]
+    if type_.kind == "packed":
+        results = _packed_comparisons(emitter, instruction, type_)
+        for target, result in zip((d.first, d.second) if isinstance(d, Pair) else (d,), results, strict=False):
+            emitter.write(target, PRED, result)
+        return
     value = _comparison(emitter, instruction, type_, a, b)
     first = _combined(emitter, instruction, value, instruction.operands)
     if isinstance(d, Pair):
@@ -80,6 +105,14 @@ def set_value(emitter: Emitter, instruction: Instruction) -> None:
     """set: all ones (integers) or 1.0 where the comparison holds."""
     result, type_ = (TYPES[m] for m in instruction.modifiers if m in TYPES)
     d, a, b = instruction.operands[:3]
+    if type_.kind == "packed":
+        ones = {"f16x2": 0x3C00, "bf16x2": 0x3F80}.get(result.name, 0xFFFF)
+        total = "0"
+        for k, holds in enumerate(_packed_comparisons(emitter, instruction, type_)):
+            part = emitter.new(f"select i1 {holds}, i32 {ones << 16 * k}, i32 0")
+            total = emitter.new(f"or i32 {total}, {part}")
+        emitter.write(d, TYPES["b32"], total)
+        return
     value = _comparison(emitter, instruction, type_, a, b)
     value = _combined(emitter, instruction, value, instruction.operands)
     if result.is_float:
@@ -155,33 +188,79 @@ _INTEGRAL = {"rni": "roundeven", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
 
 def convert(emitter: Emitter, instruction: Instruction) -> None:
     """cvt between integers and floats of any width, and cvt.rn.{f16x2,bf16x2}.f32."""
+    special = narrow_conversion(instruction)
+    if special is not None:
+        special(emitter, instruction)
+        return
     types = [TYPES[m] for m in instruction.modifiers if m in TYPES]
-    if len(types) != 2 or len([m for m in instruction.modifiers if m[:1] in "efu" and "x" in m]) > (
-        types[0].kind == "packed"
-    ):
+    if len(types) != 2 or any(m[:1] in "efu" and "x" in m and m not in TYPES for m in instruction.modifiers):
         raise Unmodelled("a conversion of this type")
     result, source = types
     d, a = instruction.operands[:2]
     if result.kind == "packed":
         _pack_halves(emitter, instruction, TYPES[result.name.removesuffix("x2")])
     elif source.is_float and result.is_float:
-        value = emitter.read_float(a, source)
+        value = flush(emitter, instruction, source, emitter.read_float(a, source))
         emitter.write(d, result, _float_to_float(emitter, instruction, source, result, value))
     elif source.is_float:
         emitter.write(d, result, _float_to_integer(emitter, instruction, source, result, a))
     elif result.is_float:
-        if instruction.has("rz", "rm", "rp"):
-            raise Unmodelled("a rounding mode other than to nearest")
-        operation = "sitofp" if source.is_signed else "uitofp"
-        llvm = emitter.compute_type(result)
-        value = emitter.new(f"{operation} i{source.bits} {emitter.read(a, source)} to {llvm}")
-        emitter.write_float(d, result, saturate(emitter, llvm, value) if instruction.has("sat") else value)
+        emitter.write(d, result, _integer_to_float(emitter, instruction, source, result, a))
     else:
         _integer_to_integer(emitter, instruction, source, result, d, a)
 
 
+def _integer_to_float(emitter: Emitter, instruction: Instruction, source: Type, result: Type, a: Operand) -> str:
+    mode = directed(instruction)
+    operation = "sitofp" if source.is_signed else "uitofp"
+    value = emitter.read(a, source)
+    llvm = "double" if mode or result.bits == 16 else emitter.compute_type(result)
+    if mode and source.bits == 64:
+        # Both halves are exact; one addition rounds.
+        high = emitter.new(f"{'ashr' if source.is_signed else 'lshr'} i64 {value}, 32")
+        low = emitter.new(f"and i64 {value}, 4294967295")
+        scaled = emitter.new(f"fmul double {emitter.new(f'{operation} i64 {high} to double')}, 4294967296.0")
+        rest = emitter.new(f"uitofp i64 {low} to double")
+        number = compute(emitter, "fadd", "double", mode, ("double", scaled), ("double", rest))
+    else:
+        number = emitter.new(f"{operation} i{source.bits} {value} to {llvm}")
+    if instruction.has("sat"):
+        number = saturate(emitter, llvm, number)
+    return _narrowed(emitter, llvm, result, number, mode)
+
+
+def _narrowed(emitter: Emitter, llvm: str, result: Type, value: str, mode: str) -> str:
+    """Bits of a float type for a float or double, rounded once: to nearest, or in a directed mode."""
+    target = emitter.compute_type(result)
+    if result.bits >= 32 or llvm == "float":
+        if llvm == "double" and target == "float" and mode:
+            value = compute(emitter, "fptrunc", "float", mode, ("double", value))
+        elif llvm != target:
+            value = emitter.new(f"{'fpext' if target == 'double' else 'fptrunc'} {llvm} {value} to {target}")
+        bits = emitter.as_bits(value, result)
+        if not mode or result.bits >= 32:
+            return bits
+    else:
+        bits = emitter.as_bits(_to_odd(emitter, value), result)
+    if not mode:
+        return bits
+    back = emitter.as_float(bits, result)
+    if llvm == "double":
+        back = emitter.new(f"fpext float {back} to double")
+    return stepped(emitter, mode, bits, result.bits, back, value, llvm)
+
+
+def _to_odd(emitter: Emitter, value: str) -> str:
+    """A double cut to a float whose last bit says that something was cut off: rounding it again is exact."""
+    cut = compute(emitter, "fptrunc", "float", "rz", ("double", value))
+    inexact = emitter.new(f"fcmp one double {emitter.new(f'fpext float {cut} to double')}, {value}")
+    bits = emitter.new(f"bitcast float {cut} to i32")
+    sticky = emitter.new(f"zext i1 {inexact} to i32")
+    return emitter.new(f"bitcast i32 {emitter.new(f'or i32 {bits}, {sticky}')} to float")
+
+
 def _pack_halves(emitter: Emitter, instruction: Instruction, half: Type) -> None:
-    if instruction.has("rz") or len(instruction.operands) != 3:
+    if len(instruction.operands) != 3 or not instruction.modifiers[-1] == "f32" or instruction.has("rs"):
         raise Unmodelled("this packed conversion")
     d, a, b = instruction.operands
     total = "0"
@@ -189,7 +268,7 @@ def _pack_halves(emitter: Emitter, instruction: Instruction, half: Type) -> None
         value = emitter.read_float(operand, TYPES["f32"])
         if instruction.has("relu"):
             value = emitter.call("float", "llvm.maxnum.f32", ("float", value), ("float", "0.0"))
-        bits = emitter.new(f"zext i16 {emitter.as_bits(value, half)} to i32")
+        bits = emitter.new(f"zext i16 {_narrowed(emitter, 'float', half, value, directed(instruction))} to i32")
         total = emitter.new(f"or i32 {total}, {emitter.new(f'shl i32 {bits}, {by}')}")
     emitter.write(d, TYPES["b32"], total)
 
@@ -200,46 +279,29 @@ def _float_to_float(emitter: Emitter, instruction: Instruction, source: Type, re
     for mode, name in _INTEGRAL.items():
         if instruction.has(mode):
             value = emitter.call(llvm, f"llvm.{name}.{suffix}", (llvm, value))
-    if instruction.has("rm", "rp"):
-        raise Unmodelled("a rounding mode other than to nearest or zero")
     if instruction.has("sat"):
         value = saturate(emitter, llvm, value)
     if instruction.has("relu"):
         value = emitter.call(llvm, f"llvm.maxnum.{suffix}", (llvm, value), (llvm, "0.0"))
-    target = emitter.compute_type(result)
-    if result.bits == 16 and source.bits == 64:
-        # One rounding, not two: through float a double could be rounded twice.
-        if result.name == "bf16":
-            raise Unmodelled("a conversion of f64 to bf16")
-        half = emitter.new(f"fptrunc double {value} to half")
-        return emitter.new(f"bitcast half {half} to i16")
-    if llvm == "double" and target == "float":
-        narrow = emitter.new(f"fptrunc double {value} to float")
-    elif llvm == "float" and target == "double":
-        narrow = emitter.new(f"fpext float {value} to double")
-    else:
-        narrow = value
-    bits = emitter.as_bits(narrow, result)
-    if instruction.has("rz") and result.bits < source.bits:
-        back = emitter.as_float(bits, result)
-        if llvm == "double" and target == "float":
-            back = emitter.new(f"fpext float {back} to double")
-        x, y = (emitter.call(llvm, f"llvm.fabs.{suffix}", (llvm, v)) for v in (back, value))
-        away = emitter.new(f"fcmp ogt {llvm} {x}, {y}")
-        toward = emitter.new(f"sub i{result.bits} {bits}, 1")
-        bits = emitter.new(f"select i1 {away}, i{result.bits} {toward}, i{result.bits} {bits}")
+    bits = _narrowed(emitter, llvm, result, value, directed(instruction))
+    if result.name == "f32" and instruction.has("ftz"):
+        bits = emitter.as_bits(flush(emitter, instruction, result, emitter.as_float(bits, result)), result)
     return bits
 
 
 def _float_to_integer(emitter: Emitter, instruction: Instruction, source: Type, result: Type, a: Operand) -> str:
     llvm = emitter.compute_type(source)
     suffix = "f64" if llvm == "double" else "f32"
-    value = emitter.read_float(a, source)
+    original = value = flush(emitter, instruction, source, emitter.read_float(a, source))
     name = next((n for mode, n in _INTEGRAL.items() if instruction.has(mode)), "trunc")
     value = emitter.call(llvm, f"llvm.{name}.{suffix}", (llvm, value))
     operation = "fptosi" if result.is_signed else "fptoui"
     bits = f"i{result.bits}"
-    return emitter.call(bits, f"llvm.{operation}.sat.{bits}.{suffix}", (llvm, value))
+    number = emitter.call(bits, f"llvm.{operation}.sat.{bits}.{suffix}", (llvm, value))
+    if source.bits < 64 and result.bits < 64:
+        return number
+    nan = emitter.new(f"fcmp uno {llvm} {original}, {original}")
+    return emitter.new(f"select i1 {nan}, {bits} {-(1 << (result.bits - 1))}, {bits} {number}")
 
 
 def _integer_to_integer(
@@ -258,15 +320,44 @@ def _integer_to_integer(
     emitter.write(d, result, value)
 
 
+_CLOCKS = {
+    "%clock": 0,
+    "%clock64": 0,
+    "%clock_hi": 32,
+    "%globaltimer": 0,
+    "%globaltimer_lo": 0,
+    "%globaltimer_hi": 32,
+}
+"""Clock registers, and the bit of the thread's clock that each begins at."""
+TICKS = 1000
+"""Cycles (and nanoseconds) that pass for a thread from one read of a clock to the next."""
+
+
 def read_clock(emitter: Emitter, instruction: Instruction) -> bool:
-    """A mov from a clock register: time passes from one read to the next. False if it is none."""
+    """A mov from a clock register: the thread's own time, which passes when it is read. False if it is none."""
     a = instruction.operands[-1]
-    if not (isinstance(a, Register) and a.name in {"%clock", "%clock64", "%clock_hi", "%globaltimer"}):
+    if not (isinstance(a, Register) and a.name in _CLOCKS):
         return False
     type_ = last_type(instruction)
-    ticks = emitter.call("i64", "llvm.readcyclecounter")
+    now = emitter.new(f"add i64 {emitter.frame(Frame.CLOCK)}, {TICKS}")
+    emitter.set_frame(Frame.CLOCK, now)
+    ticks = emitter.new(f"lshr i64 {now}, {_CLOCKS[a.name]}")
     emitter.write(instruction.operands[0], type_, emitter.resize(ticks, 64, type_.bits, signed=False))
     return True
+
+
+def cluster_address(emitter: Emitter, instruction: Instruction) -> None:
+    """mapa and getctarank where each block is a cluster of its own: the same address, and rank 0."""
+    if emitter.clustered:
+        raise Unmodelled("an address in another block of a cluster")
+    type_ = last_type(instruction)
+    rank = instruction.opcode == "getctarank"
+    emitter.write(instruction.operands[0], type_, "0" if rank else emitter.read(instruction.operands[1], type_))
+
+
+def cache_policy(emitter: Emitter, instruction: Instruction) -> None:
+    """createpolicy: an opaque value that only cache hints use."""
+    emitter.write(instruction.operands[0], TYPES["b64"], "0")
 
 
 def move_or_clock(emitter: Emitter, instruction: Instruction) -> None:
@@ -284,4 +375,7 @@ MOVES: dict[str, Callable[[Emitter, Instruction], None]] = {
     "set": set_value,
     "selp": select,
     "slct": select_by_sign,
+    "mapa": cluster_address,
+    "getctarank": cluster_address,
+    "createpolicy": cache_policy,
 }

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from racedart.shadow.cpu.atomics import ATOMICS
 from racedart.shadow.cpu.control import MEETINGS, NOTHING
 from racedart.shadow.cpu.emitter import Emitter, Unmodelled, last_type
 from racedart.shadow.cpu.floats import FLOAT_OPERATIONS
@@ -19,6 +20,7 @@ from racedart.shadow.cpu.integers import INTEGERS
 from racedart.shadow.cpu.layout import Context, Frame, Operation, Status
 from racedart.shadow.cpu.memory import MEMORY, Site
 from racedart.shadow.cpu.moves import MOVES
+from racedart.shadow.cpu.video import VIDEO
 from racedart.shadow.instrument.plan import Plan
 from racedart.shadow.ptx.cfg import Block, destinations
 from racedart.shadow.ptx.model import Guard, Instruction, Negated, Register, Symbol
@@ -29,6 +31,8 @@ BUDGET = 512
 
 _UNTRANSLATED = (Unmodelled, ValueError, IndexError, KeyError, StopIteration, AssertionError)
 """Errors of an instruction without a translation; all but the first come from operands of the wrong form."""
+
+ACCESSES = MEMORY | ATOMICS
 
 U32 = TYPES["u32"]
 PRED = TYPES["pred"]
@@ -55,7 +59,8 @@ class _Translator:
     def __init__(self, plan: Plan, symbols: Mapping[str, int]) -> None:
         self.plan = plan
         self.graph = plan.graph
-        self.emitter = Emitter(plan.function.registers, symbols)
+        clustered = any("cluster" in directive for directive in plan.function.tuning)
+        self.emitter = Emitter(plan.function.registers, symbols, clustered=clustered)
         self.resumes: list[tuple[str, int]] = []
         self.saved = 0
         self.unmodelled: dict[int, str] = {}
@@ -155,7 +160,7 @@ class _Translator:
         if opcode in {"ret", "exit"}:
             self.leave(Status.EXITED)
             return True
-        if opcode == "trap" or (opcode == "call" and _called(instruction) == "__assertfail"):
+        if opcode in {"trap", "brkpt"} or (opcode == "call" and _called(instruction) == "__assertfail"):
             emitter.set_frame(Frame.SITE, site)
             self.leave(Status.TRAPPED)
             return True
@@ -167,16 +172,18 @@ class _Translator:
             MEETINGS[opcode](
                 emitter, instruction, site, lambda status, op, at: self.suspend(status, op, at, written)
             )
-        elif opcode in MEMORY:
+        elif opcode in ACCESSES:
             plan = self.plan
             access = plan.access.get(site)
-            MEMORY[opcode](emitter, instruction, Site(site, access, plan.global_shift, plan.shared_shift))
+            ACCESSES[opcode](emitter, instruction, Site(site, access, plan.global_shift, plan.shared_shift))
         elif opcode in FLOAT_OPERATIONS and (opcode not in INTEGERS or _on_floats(instruction)):
             FLOAT_OPERATIONS[opcode](emitter, instruction)
         elif opcode in INTEGERS:
             INTEGERS[opcode](emitter, instruction)
         elif opcode in MOVES:
             MOVES[opcode](emitter, instruction)
+        elif opcode in VIDEO:
+            VIDEO[opcode](emitter, instruction)
         elif opcode not in NOTHING and not (opcode == "call" and _called(instruction) == "vprintf"):
             raise Unmodelled(f"the instruction {opcode}")
         return False

@@ -27,6 +27,7 @@ from racedart.shadow.ptx.model import (
     Operand,
     Pair,
     Register,
+    Selected,
     Symbol,
     Vector,
 )
@@ -251,7 +252,7 @@ def _registers(operand: Operand) -> Iterator[str]:
     match operand:
         case Register() if operand != DISCARD:
             yield operand.name
-        case Negated(register):
+        case Negated(register) | Selected(register):
             yield register.name
         case Address(Register(name), _):
             yield name

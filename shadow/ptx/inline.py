@@ -26,6 +26,7 @@ from racedart.shadow.ptx.model import (
     Operand,
     Pair,
     Register,
+    Selected,
     Statement,
     Symbol,
     Variable,
@@ -202,6 +203,10 @@ def _renamed(operand: Operand, names: dict[str, Operand]) -> Operand:
             renamed = _renamed(register, names)
             assert isinstance(renamed, Register)
             return Negated(renamed)
+        case Selected(register, part):
+            renamed = _renamed(register, names)
+            assert isinstance(renamed, Register)
+            return Selected(renamed, part)
         case Vector(elements):
             return Vector(tuple(_renamed(e, names) for e in elements))
         case Arguments(elements):

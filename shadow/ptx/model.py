@@ -65,6 +65,14 @@ class Negated:
 
 
 @dataclass(frozen=True, slots=True)
+class Selected:
+    """`%r1.h0`: bytes of a register, as video instructions choose them."""
+
+    register: Register
+    part: str
+
+
+@dataclass(frozen=True, slots=True)
 class Pair:
     """`%a|%b`: a destination with a second one; `_` stands for a discarded one."""
 
@@ -86,7 +94,7 @@ class Composite:
     text: str
 
 
-Operand = Register | Immediate | Symbol | Address | Vector | Negated | Pair | Arguments | Composite
+Operand = Register | Immediate | Symbol | Address | Vector | Negated | Selected | Pair | Arguments | Composite
 
 DISCARD = Register("_")
 

@@ -8,6 +8,7 @@ Not handled: alternative `.alias` targets, `.weak` merging, DWARF contents (debu
 from __future__ import annotations
 
 import functools
+import re
 import struct
 from dataclasses import dataclass, field
 
@@ -29,6 +30,7 @@ from racedart.shadow.ptx.model import (
     Pair,
     Pragma,
     Register,
+    Selected,
     Statement,
     Symbol,
     Variable,
@@ -38,6 +40,7 @@ from racedart.shadow.ptx.tokens import PtxSyntaxError, Token, tokenize
 from racedart.shadow.ptx.types import TYPES, Type
 
 _LINKAGE = {".extern", ".visible", ".weak", ".common"}
+_SELECTOR = re.compile(r"b[0-7]{1,4}|h[0-3]{1,2}")
 _SPACES = {".global", ".const", ".shared", ".local", ".param", ".reg", ".tex"}
 _TUNING = {
     ".maxnreg",
@@ -580,6 +583,10 @@ class _Parser:
             return self.immediate()
         if token.kind != "name":
             raise self.error(f"found {_shown(token)} where an operand should stand")
+        base, _, part = token.text.rpartition(".")
+        if base and _SELECTOR.fullmatch(part) and self.is_register(self.resolve(base)):
+            self.next()
+            return Selected(Register(self.resolve(base)), part)
         name = self.resolve(self.name())
         if self.accept("|"):
             return Pair(Register(name), Register(self.resolve(self.name())))

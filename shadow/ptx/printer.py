@@ -24,6 +24,7 @@ from racedart.shadow.ptx.model import (
     Pair,
     Pragma,
     Register,
+    Selected,
     Statement,
     Symbol,
     Variable,
@@ -92,6 +93,8 @@ def print_operand(operand: Operand) -> str:
             return "(" + ", ".join(map(print_operand, elements)) + ")"
         case Negated(register):
             return f"!{register.name}"
+        case Selected(register, part):
+            return f"{register.name}.{part}"
         case Pair(first, second):
             return f"{first.name}|{second.name}"
         case Composite(text):

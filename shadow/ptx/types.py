@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["pred", "bits", "unsigned", "signed", "float", "packed"]
+Kind = Literal["pred", "bits", "unsigned", "signed", "float", "packed", "pair"]
+"""packed: two floats of 16 bits; pair: two integers of 16 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,8 @@ def _types() -> dict[str, Type]:
     table["bf16"] = Type("bf16", "float", 16)
     table["f16x2"] = Type("f16x2", "packed", 32)
     table["bf16x2"] = Type("bf16x2", "packed", 32)
+    table["u16x2"] = Type("u16x2", "pair", 32)
+    table["s16x2"] = Type("s16x2", "pair", 32)
     table["tf32"] = Type("tf32", "bits", 32)
     for name in ("texref", "samplerref", "surfref"):
         table[name] = Type(name, "bits", 64)
