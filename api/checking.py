@@ -91,12 +91,13 @@ def check_program(
     sample: int = 1,
     output_to_stderr: bool = False,
 ) -> Run:
-    """Run a Python program that uses numba.cuda, in a process of its own, with every launch checked.
+    """Run a Python program that uses numba.cuda, or a program built by nvcc, with every launch checked.
 
-    target: path of a script, or with module=True the name of a module. arguments: of the program. kernel: a
-    regular expression; launches of kernels whose name it does not match run unchecked. launches: first and last
-    launch to be checked, from 1. sample: check every n-th of the launches left. output_to_stderr: send the
-    program's standard output to the standard error. The others are those of `check`, for each launch.
+    target: path of a script or of a compiled program, or with module=True the name of a module. arguments: of
+    the program. kernel: a regular expression; launches of kernels whose name it does not match run unchecked.
+    launches: first and last launch to be checked, from 1. sample: check every n-th of the launches left.
+    output_to_stderr: send the program's standard output to the standard error. The others are those of `check`,
+    for each launch.
 
     Raises UsageError and InputError for a target or an option that cannot be used.
     """

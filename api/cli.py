@@ -74,6 +74,16 @@ def _fail_on_option(command: Any) -> Any:
     )(command)
 
 
+def _is_program(word: str) -> bool:
+    if word.startswith("-") or "::" in word:
+        return False
+    if word.endswith(".py"):
+        return True
+    from racedart.shadow.frontends.cudart import is_program
+
+    return is_program(word)
+
+
 class _CheckCommand(click.Command):
     """Everything after the path of a program belongs to the program, as with `python`."""
 
@@ -85,7 +95,7 @@ class _CheckCommand(click.Command):
         at = 0
         while at < len(args):
             word = args[at]
-            if word == "-m" or (not word.startswith("-") and "::" not in word and word.endswith(".py")):
+            if word == "-m" or _is_program(word):
                 end = at + 2 if word == "-m" else at + 1
                 context.meta["racedart.program"] = args[end:]
                 args = args[:end]
@@ -95,7 +105,7 @@ class _CheckCommand(click.Command):
 
 
 @cli.command(cls=_CheckCommand)
-@click.argument("target", metavar="FILE::KERNEL|PROGRAM.py [ARGS]...", required=False)
+@click.argument("target", metavar="FILE::KERNEL|PROGRAM [ARGS]...", required=False)
 @click.option("-m", "module", help="Run a module as the program, as `python -m` does.")
 @click.option("--grid", help="Blocks: N, or X,Y or X,Y,Z. Required for a kernel.")
 @click.option("--block", help="Threads of a block: N, or X,Y or X,Y,Z. Required for a kernel.")
@@ -118,10 +128,11 @@ class _CheckCommand(click.Command):
 @_fail_on_option
 @click.pass_context
 def check(context: click.Context, /, **given: Any) -> int:
-    """Check one launch of a kernel, or every launch of a Python program, without a GPU.
+    """Check one launch of a kernel, or every launch of a program, without a GPU.
 
-    FILE::KERNEL is k.py::kernel, 'k.cu::ns::scale<float,4>' or k.ptx::entry. A program runs as with `python`, with
-    the arguments that follow it; launches through numba.cuda are checked.
+    FILE::KERNEL is k.py::kernel, 'k.cu::ns::scale<float,4>' or k.ptx::entry. A Python program runs as with
+    `python`, with the arguments that follow it; launches through numba.cuda are checked. So are those of a program
+    built by nvcc -cudart shared -gencode arch=compute_90,code=compute_90 -no-compress -lineinfo.
 
     Exit code: 0 clean, 1 findings at or above --fail-on, 2 usage or input, 3 incomplete, 4 internal error.
     """
@@ -141,7 +152,7 @@ def _check_kernel(given: dict[str, Any]) -> Run:
 
     target = given["target"]
     if target is None:
-        raise UsageError("no target: give FILE::KERNEL or a Python program")
+        raise UsageError("no target: give FILE::KERNEL or a program")
     for option in ("kernel", "launch", "sample"):
         if given[option] is not None:
             raise UsageError(f"--{option} selects launches of a program; {target} is one kernel")

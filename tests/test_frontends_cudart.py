@@ -8,11 +8,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from racedart.finding.errors import InputError
+from click.testing import CliRunner
+from racedart.cli import cli
+from racedart.finding.errors import InputError, RacedartError
 from racedart.shadow.check import check_launch
-from racedart.shadow.frontends.cudart import run_program
+from racedart.shadow.frontends.cudart import require_program, run_program
 from racedart.shadow.frontends.cudart.fatbin import BUILD, embedded_ptx
-from racedart.shadow.frontends.cudart.stand_in import require_program
 from racedart.shadow.launch import Launch
 from racedart.shadow.outcome import Options, Outcome
 
@@ -75,6 +76,8 @@ int main(int argc, char** argv) {
 }
 """
 
+RACE = next(k for k, text in enumerate(PROGRAM.splitlines(), 1) if "cell[0] += N" in text)
+
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -87,8 +90,14 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def checked(program: Path, *arguments: str) -> tuple[int, list[tuple[Launch, Outcome]]]:
-    seen = []
-    code = run_program([str(program), *arguments], lambda made: seen.append((made, check_launch(made, Options()))))
+    seen: list[tuple[Launch, Outcome]] = []
+    problems: list[RacedartError] = []
+    code = run_program(
+        [str(program), *arguments],
+        lambda made: seen.append((made, check_launch(made, Options()))),
+        problems.append,
+    )
+    assert not problems
     return code, seen
 
 
@@ -110,8 +119,19 @@ def test_race_in_a_program_has_lines_and_names(program: Path) -> None:
     code, seen = checked(program, "race", "and", "fail")
     assert code == 7
     (finding,) = seen[-1][1].findings
-    line = next(k for k, text in enumerate(PROGRAM.splitlines(), 1) if "cell[0] += N" in text)
-    assert (finding.rule, finding.location.line, finding.properties["variable"]) == ("R102", line, "cell")
+    assert (finding.rule, finding.location.line, finding.properties["variable"]) == ("R102", RACE, "cell")
+
+
+@needs_nvcc
+def test_program_from_the_command_line(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    result = CliRunner().invoke(cli, ["check", str(program), "race"], standalone_mode=False)
+    assert result.exception is None
+    assert result.return_value == 1
+    assert "R102" in result.stdout
+    assert f"program.cu:{RACE}:" in result.stdout
+    assert "PASS" in capfd.readouterr().out
+    result = CliRunner().invoke(cli, ["check", str(program), "1", "2"], standalone_mode=False)
+    assert "exit code 7" in result.stdout
 
 
 @needs_nvcc

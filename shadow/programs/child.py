@@ -1,8 +1,9 @@
 """The process of a checked program: `python -m racedart.shadow.programs.child SETTINGS [ARGS...]`.
 
-SETTINGS is a JSON object: record (path of the event file), options, thorough, selection, target, module. The
-program runs as `__main__` with its own sys.argv and sys.path, as `python target ARGS` or `python -m target ARGS`
-runs it.
+SETTINGS is a JSON object: record (path of the event file), options, thorough, selection, target, module, compiled.
+The program runs as `__main__` with its own sys.argv and sys.path, as `python target ARGS` or
+`python -m target ARGS` runs it. A compiled program is a process of its own below this one, which ends with its
+exit code.
 """
 
 from __future__ import annotations
@@ -27,8 +28,13 @@ def main() -> None:
         settings["thorough"],
         Selection(**settings["selection"]),
     )
-    _install(session)
     target, arguments = settings["target"], sys.argv[2:]
+    if settings["compiled"]:
+        from racedart.shadow.programs.compiled import run_compiled
+
+        code = run_compiled(session, [target, *arguments])
+        sys.exit(code if code >= 0 else 128 - code)
+    _install(session)
     sys.argv = [target, *arguments]
     # `-m` put the current folder first, which is right for a module only.
     sys.path[0] = os.getcwd() if settings["module"] else os.path.dirname(os.path.abspath(target))

@@ -12,11 +12,13 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from racedart.finding.errors import InputError, MissingDependencyError, UsageError
 from racedart.finding.model import Finding, Reason
 from racedart.finding.run import LaunchRecord, Program, run_from_json
+from racedart.shadow.frontends.cudart import is_program, require_program
 from racedart.shadow.outcome import Options
 from racedart.shadow.programs.session import Selection
 
@@ -43,12 +45,15 @@ def run_program(
     selection: Selection,
     output_to_stderr: bool,
 ) -> Gathered:
-    """Run a script, or a module by its name, and gather its launches.
+    """Run a script, a module by its name or a compiled program, and gather its launches.
 
     Raises InputError for a target that is not there and UsageError for a selection that cannot be used.
     """
     _require_target(target, module)
-    if importlib.util.find_spec("numba_cuda") is None:
+    compiled = not module and is_program(target)
+    if compiled:
+        _require_compiled(target, options, thorough)
+    elif importlib.util.find_spec("numba_cuda") is None:
         raise MissingDependencyError(
             "programs are checked through numba-cuda, which is not installed: pip install 'racedart[cuda]'"
         )
@@ -68,6 +73,7 @@ def run_program(
             "selection": asdict(selection),
             "target": target,
             "module": module,
+            "compiled": compiled,
         }
         command = [sys.executable, "-m", "racedart.shadow.programs.child", json.dumps(settings), *arguments]
         process = subprocess.Popen(command, env=_environment(options), stdout=2 if output_to_stderr else None)
@@ -84,6 +90,14 @@ def _require_target(target: str, module: bool) -> None:
         raise InputError(f"{target}: no such file: give the path of a Python program")
     if not os.path.isfile(target):
         raise InputError(f"{target}: not a regular file: give the path of a Python program")
+
+
+def _require_compiled(target: str, options: Options, thorough: bool) -> None:
+    require_program(Path(target))
+    if thorough:
+        raise UsageError(f"{target} is compiled already: for its unoptimised code build it with nvcc -G")
+    if options.engine != "cpu":
+        raise UsageError(f"{target} is a compiled program, which is checked on the CPU: use --engine cpu")
 
 
 def _environment(options: Options) -> dict[str, str]:
@@ -161,8 +175,8 @@ def _of_the_program(program: Program, launches: Sequence[LaunchRecord], reasons:
             text = f"none of the {program.unchecked:,} launches of {name} was selected to be checked"
         else:
             text = (
-                f"{name} launched no kernel of numba.cuda, so nothing was checked; one kernel of a file is checked "
-                "by racedart check FILE::KERNEL --grid N --block N [--arg ...]"
+                f"{name} launched no kernel that can be seen, so nothing was checked; one kernel of a file is "
+                "checked by racedart check FILE::KERNEL --grid N --block N [--arg ...]"
             )
         found.append(Reason("program", text))
     return found

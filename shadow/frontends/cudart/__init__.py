@@ -6,6 +6,7 @@ uses, so that pointers in device memory keep their meaning and the program sees 
 Kernels come as the PTX that nvcc put into the program.
 """
 
-from racedart.shadow.frontends.cudart.session import OnLaunch, run_program
+from racedart.shadow.frontends.cudart.session import run_program
+from racedart.shadow.frontends.cudart.stand_in import is_program, require_program
 
-__all__ = ["OnLaunch", "run_program"]
+__all__ = ["is_program", "require_program", "run_program"]

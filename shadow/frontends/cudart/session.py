@@ -28,18 +28,27 @@ from racedart.shadow.launch import Buffer, Kernel, Launch, Param, Pointer
 from racedart.shadow.ptx import Module, parse_module
 
 OnLaunch = Callable[[Launch], None]
+OnProblem = Callable[[RacedartError], None]
 
 MODULE, VARIABLE, FUNCTION, LAUNCH = 1, 2, 3, 4
 SUCCESS, INVALID_CONFIGURATION, INVALID_SYMBOL, INVALID_FUNCTION, NOT_SUPPORTED = 0, 9, 13, 98, 801
 """Values of cudaError_t."""
 
 
-def run_program(argv: Sequence[str], on_launch: OnLaunch, memory: int = 8 << 30) -> int:
-    """Run a program with its arguments; its exit code.
+def run_program(
+    argv: Sequence[str],
+    on_launch: OnLaunch,
+    on_problem: OnProblem,
+    memory: int = 8 << 30,
+) -> int:
+    """Run a program with its arguments; its exit code, negative for a signal.
 
     on_launch: called for every launch, whose arrays are the program's device memory itself. It raises
-    RacedartError for a launch that cannot run, which the program then sees as an error. memory: bytes of device
-    memory. Raises InputError for a file that is no such program, MissingDependencyError without a C compiler.
+    RacedartError for a launch that cannot run, which the program then sees as an error of the runtime.
+    on_problem: called with what on_launch raised, and for a kernel whose PTX cannot be read. memory: bytes of
+    device memory.
+
+    Raises InputError for a file that is no such program, MissingDependencyError without a C compiler.
     """
     require_program(Path(argv[0]))
     library = runtime_library()
@@ -60,7 +69,7 @@ def run_program(argv: Sequence[str], on_launch: OnLaunch, memory: int = 8 << 30)
         )
         theirs.close()
         try:
-            _Session(ours, arena, on_launch).serve()
+            _Session(ours, arena, on_launch, on_problem).serve()
         except BaseException:
             child.terminate()
             raise
@@ -84,29 +93,29 @@ class _Module:
 
 
 class _Session:
-    def __init__(self, channel: socket.socket, arena: NDArray[np.uint8], on_launch: OnLaunch) -> None:
+    def __init__(
+        self, channel: socket.socket, arena: NDArray[np.uint8], on_launch: OnLaunch, on_problem: OnProblem
+    ) -> None:
         self.channel = channel
         self.arena = arena
         self.on_launch = on_launch
+        self.on_problem = on_problem
         self.modules: dict[int, _Module] = {}
         self.functions: dict[int, tuple[_Module, Kernel, tuple[str, ...]]] = {}
         self.variables_end = GUARD
         self.unreadable: dict[int, InputError] = {}
-        self.broken: list[RacedartError] = []
 
     def serve(self) -> None:
-        """Answer requests until the program ends. Raises the first error that made a module unusable."""
+        """Answer requests until the program ends."""
         answers = {MODULE: self._module, VARIABLE: self._variable, FUNCTION: self._function, LAUNCH: self._launch}
         while header := self._received(8):
             operation, size = struct.unpack("<II", header)
             try:
                 status, reply = answers[operation](self._received(size))
             except RacedartError as error:
-                self.broken.append(error)
+                self.on_problem(error)
                 status, reply = NOT_SUPPORTED, b""
             self.channel.sendall(struct.pack("<iI", status, len(reply)) + reply)
-        if self.broken:
-            raise self.broken[0]
 
     def _received(self, size: int) -> bytes:
         """So many bytes, or none when the program has ended."""

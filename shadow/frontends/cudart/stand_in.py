@@ -16,7 +16,16 @@ from racedart.shadow.frontends.cudart.fatbin import BUILD
 
 MAJOR = "13"
 """Major version of the CUDA runtime whose interface the library has; programs bind to it by name and version."""
+_ELF = b"\x7fELF"
 _NEEDED = re.compile(rb"libcudart\.so\.(\d+)")
+
+
+def is_program(path: str) -> bool:
+    """Whether a path is that of a compiled program, of whatever kind."""
+    if not os.path.isfile(path) or not os.access(path, os.X_OK):
+        return False
+    with open(path, "rb") as file:
+        return file.read(4) == _ELF
 
 
 def require_program(path: Path) -> None:
@@ -25,7 +34,7 @@ def require_program(path: Path) -> None:
         content = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    if not content.startswith(b"\x7fELF"):
+    if not content.startswith(_ELF):
         raise InputError(f"{path} is no program of this machine: give a .py file or a program built by nvcc")
     majors = set(_NEEDED.findall(content))
     if not majors:
