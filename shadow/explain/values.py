@@ -28,8 +28,11 @@ def coordinates(index: int, shape: Dim3) -> Dim3:
 
 
 def element_text(name: str, byte: int, array: NDArray[np.generic] | None, size: int) -> str:
-    """`name[i, j]` for the byte offset into an array, or `name[k]` in elements of `size` bytes."""
-    if array is None:
+    """`name[i, j]` for the byte offset into an array, or `name[k]` in elements of `size` bytes.
+
+    Of untyped memory (an array of V1) only the size of the access is known as well.
+    """
+    if array is None or array.dtype == np.dtype("V1"):
         return f"{name}[{byte // size}]" if byte % size == 0 else f"{name} byte {byte}"
     item = max(array.dtype.itemsize, 1)
     flat = byte // item

@@ -174,19 +174,20 @@ def _ptx_kernel(kernel: CudaKernel) -> tuple[Kernel, tuple[Parameter, ...]]:
     return made, _parameters(kernel, module, entry)
 
 
-def module_kernel(ptx: str, module: Module, entry: str) -> tuple[Kernel, tuple[str, ...]]:
-    """A kernel of a program's PTX and the names of its parameters, from its source where that can be read."""
+def module_kernel(ptx: str, module: Module, entry: str) -> tuple[Kernel, tuple[Parameter, ...]]:
+    """A kernel of a program's PTX and its parameters, as declared where the source can be read."""
     shared, variables = _variable_names(module)
     name = function_name(entry)
-    names = tuple(f"#{k}" for k in range(len(module.kernels[entry].params)))
+    in_ptx = module.kernels[entry].params
+    parameters = tuple(Parameter(f"#{k}", f".{v.type.name}", v.size) for k, v in enumerate(in_ptx))
     for path in module.files.values():
         if not path.endswith(SUFFIXES) or not os.path.exists(path):
             continue
         declared = _declared(cuda_kernel(path, name)).get(name)
-        if declared is not None and len(declared.parameters) == len(names):
-            names = tuple(p.name for p in declared.parameters)
+        if declared is not None and len(declared.parameters) == len(in_ptx):
+            parameters = declared.parameters
             break
-    return Kernel(ptx, entry, name, "cuda", shared, variables), names
+    return Kernel(ptx, entry, name, "cuda", shared, variables), parameters
 
 
 def _variable_names(module: Module) -> tuple[dict[str, str], dict[str, str]]:

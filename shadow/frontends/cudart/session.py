@@ -21,6 +21,7 @@ from racedart.finding.errors import InputError, RacedartError
 from racedart.shadow.cpu.device import initial_bytes
 from racedart.shadow.cpu.layout import ARENA, GUARD
 from racedart.shadow.cpu.program import module_layout
+from racedart.shadow.frontends.binding import Parameter
 from racedart.shadow.frontends.cuda_cpp import module_kernel
 from racedart.shadow.frontends.cudart.fatbin import embedded_ptx
 from racedart.shadow.frontends.cudart.stand_in import require_program, runtime_library
@@ -101,7 +102,7 @@ class _Session:
         self.on_launch = on_launch
         self.on_problem = on_problem
         self.modules: dict[int, _Module] = {}
-        self.functions: dict[int, tuple[_Module, Kernel, tuple[str, ...]]] = {}
+        self.functions: dict[int, tuple[_Module, Kernel, tuple[Parameter, ...]]] = {}
         self.variables_end = GUARD
         self.unreadable: dict[int, InputError] = {}
 
@@ -170,8 +171,8 @@ class _Session:
         module = self.modules[number]
         if name not in module.parsed.kernels:
             return INVALID_FUNCTION, b""
-        kernel, names = module_kernel(module.ptx, module.parsed, name)
-        self.functions[function] = module, kernel, names
+        kernel, parameters = module_kernel(module.ptx, module.parsed, name)
+        self.functions[function] = module, kernel, parameters
         entry = module.parsed.kernels[name]
         shared = sum(v.size for v in (*module.parsed.variables, *entry.variables) if v.space == "shared")
         sizes = [p.size for p in entry.params]
@@ -185,25 +186,30 @@ class _Session:
         grid, block = (gx, gy, gz), (bx, by, bz)
         if min(*grid, *block) < 1 or bx * by * bz > 1024 or max(gy, gz) > 65535 or shared > 227 * 1024:
             return INVALID_CONFIGURATION, b""
-        module, kernel, names = self.functions[function]
+        module, kernel, declared = self.functions[function]
         params = []
-        named: dict[int, str] = {}
-        for variable, name in zip(module.parsed.kernels[kernel.entry].params, names, strict=True):
+        named: dict[int, Parameter] = {}
+        for variable, parameter in zip(module.parsed.kernels[kernel.entry].params, declared, strict=True):
             value, blob = blob[: variable.size], blob[variable.size :]
             pointers = tuple(_pointers(value, table))
             for pointer in pointers:
-                named.setdefault(pointer.buffer, name)
+                named.setdefault(pointer.buffer, parameter)
             params.append(Param(value, pointers))
         buffers = tuple(
-            Buffer(named.get(k, f"device memory at {start:#x}"), self._memory(int(start), int(length)), int(start))
-            for k, (start, length) in enumerate(table)
+            self._buffer(int(start), int(length), named.get(k)) for k, (start, length) in enumerate(table)
         )
         variables = {n: self.arena[start : start + length] for n, (start, length) in module.addresses.items()}
         self.on_launch(Launch(kernel, grid, block, shared, tuple(params), buffers, variables))
         return SUCCESS, b""
 
-    def _memory(self, address: int, size: int) -> NDArray[np.uint8]:
-        return self.arena[address - ARENA : address - ARENA + size]
+    def _buffer(self, address: int, size: int, parameter: Parameter | None) -> Buffer:
+        """An allocation, with the name and the element type of the parameter that points to it."""
+        memory = self.arena[address - ARENA : address - ARENA + size]
+        element = np.dtype("V1") if parameter is None or parameter.pointee is None else parameter.pointee
+        if size % element.itemsize:
+            element = np.dtype("V1")
+        name = f"device memory at {address:#x}" if parameter is None else parameter.name
+        return Buffer(name, memory.view(element), address)
 
 
 def _pointers(value: bytes, table: NDArray[np.int64]) -> list[Pointer]:
