@@ -1,0 +1,1 @@
+"""From trees to facts: control-flow graphs, symbolic values, points-to sets and memory accesses."""

@@ -1,0 +1,130 @@
+"""The entry point of mapping inference: files in, edits, decisions and findings out.
+
+All files are one program: calls are followed across them. If any object that a kernel uses cannot be mapped safely,
+there are no edits at all: a program that is mapped in part is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Mapping as MappingType
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from racedart.analyzer.flow.interpret import interpret
+from racedart.analyzer.mapping.emit import emit
+from racedart.analyzer.mapping.infer import infer_plans
+from racedart.analyzer.rewrite import ByteEdit, Layout, apply_edits, unified_diff
+from racedart.analyzer.source.clang import parse_units
+from racedart.analyzer.source.tree import Node
+from racedart.finding.errors import InputError
+from racedart.finding.model import Edit, Finding, Level, Location
+
+REFUSED = "M101"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A directive or clause that is inserted: at which place, for which object, and why."""
+
+    location: Location
+    directive: str
+    object: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """The result of inference. changes: byte edits by file; findings: why something is refused or was not seen.
+
+    complete: a mapping was found for everything that the kernels use.
+    """
+
+    sources: MappingType[str, bytes]
+    changes: MappingType[str, tuple[ByteEdit, ...]]
+    decisions: tuple[Decision, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    complete: bool = True
+    problems: tuple[Finding, ...] = field(default=())
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """All edits by line and column."""
+        return tuple(
+            Layout(self.sources[path]).to_edit(path, edit) for path, edits in self.changes.items() for edit in edits
+        )
+
+    def result(self, path: str) -> bytes:
+        """A file with its edits made."""
+        path = os.path.abspath(path)
+        source = self.sources[path] if path in self.sources else Path(path).read_bytes()
+        return apply_edits(source, self.changes.get(path, ()))
+
+    def diff(self) -> str:
+        """The unified diff of all files that change; "" if none does."""
+        return "".join(
+            unified_diff(os.path.relpath(path), self.sources[path], self.result(path))
+            for path in sorted(self.changes)
+        )
+
+
+def infer(
+    paths: Sequence[str], args: Sequence[str] = (), build: str | None = None, replace: bool = False
+) -> Mapping:
+    """The data mapping of the program that the files make up.
+
+    args: compiler flags. build: a folder with compile_commands.json, whose flags are used for files that it names.
+    """
+    del replace
+    units = [(path, *_flags(path, tuple(args), build)) for path in paths]
+    program = parse_units(units)
+    facts = interpret(program)
+    found = infer_plans(facts)
+    emission = emit(found)
+    refusals = [*found.refusals, *emission.refusals]
+    findings = tuple(Finding(REFUSED, Level.ERROR, r.message, _location(r.at)) for r in refusals)
+    problems = tuple(
+        Finding(REFUSED, Level.NOTE, f"not seen by the analysis: {message}", Location(file, line, column))
+        for file, line, column, message in program.errors
+    )
+    changes = {} if refusals else {path: tuple(edits) for path, edits in emission.edits.items() if edits}
+    decisions = () if refusals else tuple(
+        Decision(Location(c.file, c.line), c.text, c.object, c.reason) for c in emission.choices
+    )  # fmt: skip
+    sources = {path: source.data for path, source in program.files.items()}
+    return Mapping(sources, changes, decisions, findings, not refusals, problems)
+
+
+def _location(node: Node) -> Location:
+    return Location(node.file, node.line, node.column)
+
+
+def _flags(path: str, args: tuple[str, ...], build: str | None) -> tuple[tuple[str, ...], str | None]:
+    """The compiler flags of a file, and the folder in which they hold."""
+    if build is None:
+        return args, None
+    database = Path(build) / "compile_commands.json"
+    try:
+        entries = json.loads(database.read_text())
+    except (OSError, ValueError) as fault:
+        raise InputError(f"{database}: not readable as a compilation database: {fault}") from fault
+    wanted = os.path.realpath(path)
+    for entry in entries:
+        folder = str(entry.get("directory", build))
+        if os.path.realpath(os.path.join(folder, str(entry.get("file", "")))) != wanted:
+            continue
+        words = [str(w) for w in entry["arguments"]] if "arguments" in entry else shlex.split(str(entry["command"]))
+        kept = []
+        skip = False
+        for word in words[1:]:
+            if skip:
+                skip = False
+            elif word in {"-o", "-c"}:
+                skip = word == "-o"
+            elif os.path.realpath(os.path.join(folder, word)) != wanted and not word.startswith("-fopenmp"):
+                kept.append(word)
+        return (*kept, *args), folder
+    return args, None

@@ -1,0 +1,1 @@
+"""From facts to data mappings: regions, map types, updates, and the text of the directives."""
