@@ -1,9 +1,9 @@
 """From plans to the text of directives: which lines and clauses are added where, and why.
 
 Objects with the same region share a directive; records come before what their members point to. A `target data`
-that spans several statements is written with braces, or as enter and exit data where a declaration inside is used behind
-it. An update of a statement that is the whole branch of an `if`, or the whole body of a loop, brings braces. One
-function may be called for several objects: its directives must then read the same for each call.
+that spans several statements is written with braces, or as enter and exit data where a declaration inside is used
+behind it. An update of a statement that is the whole branch of an `if`, or the whole body of a loop, brings braces.
+One function may be called for several objects: its directives must then read the same for each call.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 The objects are the pieces of memory that device code touches. Candidates, from the inside out: map clauses on the
 kernels themselves; the smallest statement, or range of statements of one block, that holds all kernels that use the
 object; every statement around that, through the callers. A candidate counts only if the object has a name there,
-its extent can be written there, and it begins and ends its life outside. Costs are bytes first and copies second, each
-transfer times the trip counts of the loops around it (10 where unknown).
+its extent can be written there, and it begins and ends its life outside. Costs are bytes first and copies second,
+each transfer times the trip counts of the loops around it (10 where unknown).
 
 A record whose member points to a mapped object is mapped in the same region, so that the pointer is attached.
 A scalar needs a clause only where a kernel's value of it is read later; else it is firstprivate (OpenMP, 5.8.1).

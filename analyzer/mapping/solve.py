@@ -3,9 +3,9 @@
 Inside its regions an object has a host and a device copy. The state at a point is (host, device): for each copy the
 writes of the other side that it lacks; ENTRY stands for what the host wrote before the region. A read needs nothing
 to be lacking; a partial write on the device needs it too, because the whole section may be copied back. Where a
-need is not met, a transfer is added: a map type `to` for ENTRY, else an update, placed behind the host write or in front
-of the host read, outside all loops in which the other side does not interfere. After each addition the state is
-computed anew, so that a plan that is returned has been checked as a whole.
+need is not met, a transfer is added: a map type `to` for ENTRY, else an update, placed behind the host write or in
+front of the host read, outside all loops in which the other side does not interfere. After each addition the state
+is computed anew, so that a plan that is returned has been checked as a whole.
 
 No plan is returned where an update would overwrite newer data, or has no place in the tree.
 """
