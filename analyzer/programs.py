@@ -56,7 +56,7 @@ class Program:
 def collect(paths: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
     """The given files, and the C and C++ sources in given folders. Raises InputError for what does not exist."""
     found: dict[str, None] = {}
-    for given in map(os.fspath, paths):
+    for given in [os.fspath(path) for path in paths]:
         if os.path.isdir(given):
             inside = sorted(str(p) for p in Path(given).rglob("*") if p.suffix in SUFFIXES and p.is_file())
             if not inside:
@@ -76,17 +76,25 @@ def programs(
 
     Raises UsageError without a source, InputError for a source or a build folder that cannot be read.
     """
-    if not paths:
-        raise UsageError("no source given; name C or C++ files")
-    database = {} if build is None else read_database(build)
-    units = {path: _unit(path, tuple(arguments), database) for path in paths}
+    whole = one_program(paths, arguments, build)
+    units = dict(zip(paths, whole.units, strict=True))
     mains = [path for path in paths if _has_main(path)]
     if len(mains) <= 1:
-        return (Program(tuple(units.values())),)
+        return (whole,)
     others = [path for path in paths if path not in mains]
     found = [Program((units[main], *(units[o] for o in others if _same_folder(main, o)))) for main in mains]
     taken = {unit.path for program in found for unit in program.units}
     return (*found, *(Program((units[path],)) for path in others if path not in taken))
+
+
+def one_program(
+    paths: Sequence[str], arguments: Sequence[str] = (), build: str | os.PathLike[str] | None = None
+) -> Program:
+    """All sources as one program. Raises as `programs` does."""
+    if not paths:
+        raise UsageError("no source given; name C or C++ files")
+    database = {} if build is None else read_database(build)
+    return Program(tuple(_unit(path, tuple(arguments), database) for path in paths))
 
 
 def read_database(build: str | os.PathLike[str]) -> dict[str, Unit]:

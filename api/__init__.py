@@ -1,8 +1,12 @@
-"""racedart: find data races in CUDA kernels, with or without a GPU.
+"""racedart: find data races in CUDA kernels, with or without a GPU; infer and lint OpenMP data mappings.
 
     run = racedart.check(kernel, grid, block, *args)
     run.verdict       # "clean", "findings" or "incomplete"
     run.findings      # each with both source lines and the fix
+
+    mapping = racedart.infer_mapping("solver.c")
+    mapping.diff()    # the directives that the program lacks
+    racedart.lint("solver.c")
 
 Nothing heavy is imported before it is used.
 """
@@ -17,11 +21,14 @@ if TYPE_CHECKING:
     from racedart.finding.errors import InputError, MissingDependencyError, RacedartError, UsageError
     from racedart.finding.model import Edit, Finding, Fix, Level, Location, Reason, Verdict
     from racedart.finding.run import LaunchRecord, Run, load_run
+    from racedart.mapping import infer_mapping, lint
     from racedart.version import __version__
 
 _HOMES = {
     "check": "checking",
     "cuda_kernel": "checking",
+    "infer_mapping": "mapping",
+    "lint": "mapping",
     "InputError": "finding.errors",
     "MissingDependencyError": "finding.errors",
     "RacedartError": "finding.errors",
@@ -56,6 +63,8 @@ __all__ = [
     "__version__",
     "check",
     "cuda_kernel",
+    "infer_mapping",
+    "lint",
     "load_run",
 ]
 

@@ -15,6 +15,7 @@ import click
 from racedart.finding.errors import InputError, RacedartError, UsageError
 from racedart.finding.model import Level
 from racedart.finding.run import Run, exit_code, load_run
+from racedart.mapping_commands import lint_command, map_command
 from racedart.version import __version__
 
 USAGE, INTERNAL, INTERRUPTED = 2, 4, 130
@@ -53,7 +54,7 @@ def main(arguments: list[str] | None = None) -> None:
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="racedart")
 def cli() -> None:
-    """Find data races in CUDA kernels (Numba, CUDA C++, PTX), with the source lines and the fix."""
+    """Find data races in CUDA kernels (Numba, CUDA C++, PTX); infer and lint OpenMP data mappings."""
 
 
 def _output_options(command: Any) -> Any:
@@ -236,6 +237,10 @@ def rules() -> None:
 
     for rule in registered():
         click.echo(f"{rule.id}  {rule.level!s:8} {rule.name:24} {rule.summary}")
+
+
+cli.add_command(map_command)
+cli.add_command(lint_command)
 
 
 @cli.command()

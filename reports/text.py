@@ -55,12 +55,19 @@ def summary(run: Run) -> str:
     if notes:
         counts.append(_count(notes, "note"))
     incomplete = f" (incomplete: {_count(len(run.reasons), 'reason')})" if run.findings and run.reasons else ""
+    if not _has_launches(run):
+        return f"{', '.join(counts)}: {run.verdict}{incomplete}"
     # A thorough check has two records of a launch, one for each build.
     numbered = {launch.index for launch in run.launches if launch.index}
     launches = _count(len(numbered) or len(run.launches), "launch", "launches")
     if run.program is not None and run.program.unchecked:
         launches += f" ({run.program.unchecked:,} more not checked)"
     return f"{', '.join(counts)} in {launches}: {run.verdict}{incomplete}"
+
+
+def _has_launches(run: Run) -> bool:
+    """Whether the run executed code; the lint of a source does not."""
+    return bool(run.launches) or run.program is not None
 
 
 def _count(number: int, one: str, many: str = "") -> str:
@@ -74,7 +81,8 @@ def _report(run: Run) -> Iterator[Line]:
     for reason in run.reasons:
         yield from _reason(reason, run.sources)
         yield []
-    yield [(STATEMENT, "dim")]
+    if _has_launches(run):
+        yield [(STATEMENT, "dim")]
     yield [("racedart: ", ""), (summary(run), _VERDICTS[run.verdict])]
 
 
