@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from racedart.finding.errors import UsageError
@@ -49,6 +50,8 @@ def check(
     schedules: int = 1,
     timeout: float | None = None,
     thorough: bool = False,
+    jobs: int = 0,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Run:
     """Check one launch of a kernel.
 
@@ -57,7 +60,8 @@ def check(
     memory. mode: "exact", or "hirace" for the published table and HiRace's conventions. seed: of the order
     in which threads run. schedules: how many orders are tried. timeout: seconds for each run, None for no
     limit. thorough: also check the unoptimised build, where every access of the source stands, and mark what only
-    that one shows.
+    that one shows. jobs: cores to use, 0 for all; findings do not depend on it. progress: called now and then
+    with the blocks of a run that ended, and all its blocks.
 
     Raises UsageError for a launch that does not fit the kernel, InputError for code that does not compile,
     MissingDependencyError where a package is needed that is not installed.
@@ -66,7 +70,7 @@ def check(
     from racedart.shadow.builds import check_builds
     from racedart.shadow.launch import short_text
 
-    options = _options(engine, mode, seed, schedules, timeout)
+    options = replace(_options(engine, mode, seed, schedules, timeout, jobs), progress=progress)
 
     def make(optimised: bool) -> Launch:
         return frontends.make_launch(kernel, grid, block, args, shared_bytes, optimised)
@@ -86,6 +90,7 @@ def check_program(
     schedules: int = 1,
     timeout: float | None = None,
     thorough: bool = False,
+    jobs: int = 0,
     kernel: str | None = None,
     launches: tuple[int, int | None] = (1, None),
     sample: int = 1,
@@ -108,14 +113,14 @@ def check_program(
     _require(
         first >= 1 and (last is None or last >= first), f"launches are {launches!r}; give N-M with 1 <= N <= M"
     )
-    options = _options(engine, mode, seed, schedules, timeout)
+    options = _options(engine, mode, seed, schedules, timeout, jobs)
     result = run_program(
         target, arguments, module, options, thorough, Selection(kernel, first, last, sample), output_to_stderr
     )
     return Run(result.findings, result.reasons, result.launches, __version__, result.program, result.sources)
 
 
-def _options(engine: str, mode: str, seed: int, schedules: int, timeout: float | None) -> Options:
+def _options(engine: str, mode: str, seed: int, schedules: int, timeout: float | None, jobs: int) -> Options:
     from racedart.shadow.outcome import Options
 
     _require(engine in ENGINES, f"engine is {engine!r}; give one of {', '.join(ENGINES)}")
@@ -123,7 +128,8 @@ def _options(engine: str, mode: str, seed: int, schedules: int, timeout: float |
     _require(isinstance(schedules, int) and schedules >= 1, f"schedules is {schedules!r}; give 1 or more")
     _require(isinstance(seed, int) and 0 <= seed < 2**31, f"seed is {seed!r}; give a number from 0 to 2^31 - 1")
     _require(timeout is None or timeout > 0, f"timeout is {timeout!r}; give seconds above 0")
-    return Options(_engine(engine), "hirace" if mode == "hirace" else "exact", seed, schedules, timeout)
+    _require(isinstance(jobs, int) and jobs >= 0, f"jobs is {jobs!r}; give a number of cores, or 0 for all")
+    return Options(_engine(engine), "hirace" if mode == "hirace" else "exact", seed, schedules, timeout, jobs=jobs)
 
 
 def _engine(engine: str) -> Engine:

@@ -118,6 +118,7 @@ class _CheckCommand(click.Command):
 @click.option("--schedules", type=int, default=1, show_default=True, help="How many orders are tried.")
 @click.option("--thorough", is_flag=True, help="Check the unoptimised build as well.")
 @click.option("--timeout", type=float, default=DEFAULT_TIMEOUT, show_default=True, help="Seconds for each run.")
+@click.option("--jobs", type=int, default=0, help="Cores to use; all of them if not given.")
 @click.option("--define", multiple=True, help="Macro for CUDA C++: NAME or NAME=VALUE.")
 @click.option("--option", multiple=True, help="Option for NVRTC.")
 @click.option("-I", "include", multiple=True, help="Include folder for CUDA C++.")
@@ -149,6 +150,7 @@ def check(context: click.Context, /, **given: Any) -> int:
 
 def _check_kernel(given: dict[str, Any]) -> Run:
     from racedart import checking
+    from racedart.progress import BlockBar
     from racedart.shadow.frontends import load_target, parse_argument
 
     target = given["target"]
@@ -163,14 +165,16 @@ def _check_kernel(given: dict[str, Any]) -> Run:
         _announce_compilation(given["mode"])
     kernel = load_target(target, given["define"], given["option"], given["include"])
     arguments = [parse_argument(text) for text in given["args"]]
-    return checking.check(
-        kernel,
-        _dimensions("--grid", given["grid"]),
-        _dimensions("--block", given["block"]),
-        *arguments,
-        shared_bytes=given["shared_bytes"],
-        **_common(given),
-    )
+    with BlockBar() as bar:
+        return checking.check(
+            kernel,
+            _dimensions("--grid", given["grid"]),
+            _dimensions("--block", given["block"]),
+            *arguments,
+            shared_bytes=given["shared_bytes"],
+            progress=bar.update if sys.stderr.isatty() else None,
+            **_common(given),
+        )
 
 
 def _check_program(context: click.Context, given: dict[str, Any]) -> Run:
@@ -199,7 +203,7 @@ def _check_program(context: click.Context, given: dict[str, Any]) -> Run:
 
 
 def _common(given: dict[str, Any]) -> dict[str, Any]:
-    return {name: given[name] for name in ("engine", "mode", "seed", "schedules", "timeout", "thorough")}
+    return {name: given[name] for name in ("engine", "mode", "seed", "schedules", "timeout", "thorough", "jobs")}
 
 
 def _launches(text: str | None) -> tuple[int, int | None]:

@@ -10,6 +10,7 @@ makes the check incomplete, never clean.
 from __future__ import annotations
 
 import functools
+import os
 import time
 from collections.abc import Callable
 from typing import Protocol
@@ -20,7 +21,7 @@ from racedart.finding.model import Json, Location, Reason
 from racedart.shadow import word
 from racedart.shadow.cpu import engine
 from racedart.shadow.cpu.device import Device
-from racedart.shadow.cpu.layout import ARENA, SHARED_WINDOW, WINDOW, Fault, FaultKind, Log, Race
+from racedart.shadow.cpu.layout import ARENA, SHARED_WINDOW, WINDOW, Fault, FaultKind, Log, Race, Stop
 from racedart.shadow.cpu.program import Program, load_program
 from racedart.shadow.explain.faults import Faulty, fault_findings, fault_reasons
 from racedart.shadow.explain.pairs import racing_pairs
@@ -72,11 +73,9 @@ def run_launch(launch: Launch, options: Options) -> tuple[Reason, ...]:
     program = load_program(kernel.ptx, kernel.entry, options.mode, kernel.source_path)
     _require_fit(program, launch)
     _require_block(program, launch)
-    device = Device(program, launch)
-    deadline = _deadline(options.timeout)
-    raw = _runner(options)(program, launch, device, seed=options.seed, deadline=deadline, watch=engine.NO_WATCH)
+    raw, device = _first_run(program, launch, options, options.seed, Device(program, launch))
     device.write_back()
-    if raw.status == 0:
+    if raw.status == Stop.DONE:
         return ()
     text = f"an unchecked launch of {kernel.name} did not run to its end; the results after it are wrong"
     return (Reason("unchecked", text),)
@@ -143,10 +142,43 @@ class _Run(Protocol):
 
 def _runner(options: Options) -> _Run:
     if options.engine == "cpu":
-        return engine.run
+        return functools.partial(engine.run, progress=options.progress)
     from racedart.shadow.gpu import engine as gpu
 
     return functools.partial(gpu.run, mode=options.mode)
+
+
+def _first_run(
+    program: Program, launch: Launch, options: Options, seed: int, device: Device
+) -> tuple[engine.RawResult, Device]:
+    """Run a launch on a fresh device, on all cores if it turns out that there is nothing to report.
+
+    Gives the device with the results, another one if the launch had to run again.
+    """
+    jobs = options.jobs or _cores()
+    workers = engine.worker_count(program, launch, jobs) if options.engine == "cpu" else 1
+    if workers > 1:
+        raw = engine.run(
+            program,
+            launch,
+            device,
+            seed=seed,
+            deadline=_deadline(options.timeout),
+            workers=workers,
+            progress=options.progress,
+        )
+        if raw.status in {Stop.DONE, Stop.TIMEOUT}:
+            return raw, device
+        device = Device(program, launch)
+    deadline = _deadline(options.timeout)
+    return _runner(options)(program, launch, device, seed=seed, deadline=deadline, watch=engine.NO_WATCH), device
+
+
+def _cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 class _Check:
@@ -168,34 +200,29 @@ class _Check:
         """Run one schedule; False when no further one makes sense."""
         device = self.first_device if first else Device(self.program, self.launch)
         try:
-            raw = self.run(
-                self.program,
-                self.launch,
-                device,
-                seed=seed,
-                deadline=_deadline(self.options.timeout),
-                watch=engine.NO_WATCH,
-            )
+            raw, device = _first_run(self.program, self.launch, self.options, seed, device)
         except LaunchError as error:
             self._reason("launch", str(error))
             return False
+        if first:
+            self.first_device = device
         faults = self._faults(raw, device)
         self.faults += faults
         if raw.race_count:
             self.alarms += raw.race_count
             self._explain(raw, seed)
-        if raw.status == 1:
+        if raw.status == Stop.TIMEOUT:
             self._reason(
                 "timeout", f"the time limit of {self.options.timeout:g} s was reached before the launch ended"
             )
-        if raw.status == 3 and raw.unstarted:
+        if raw.status == Stop.LIVELOCK and raw.unstarted:
             text = (
                 f"all resident blocks wait while {raw.unstarted:,} blocks of the grid have not started; "
                 "a GPU with fewer multiprocessors would hang as well"
             )
             self._reason("residency", text)
             self.faults = [f for f in self.faults if f.kind != "livelock"]
-        return raw.status == 0
+        return raw.status == Stop.DONE
 
     def outcome(self) -> Outcome:
         """Everything found, with the buffers written back."""

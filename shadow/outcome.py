@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
@@ -19,11 +19,12 @@ class Options:
 
     engine: where the kernel runs.
     mode: "exact" (the derived table) or "hirace" (the published table and its conventions).
-    seed: of the order in which threads run; equal seeds give equal runs. schedules: how many orders are
-    tried (seed, seed + 1, ...). timeout: seconds for one run of the launch, None for no limit; a launch with alarms
-    runs again to explain them. memory: bytes that the
-    engine may take for the device memory, its shadow and its snapshot. write_back: whether the launch's buffers
-    are given what the kernel wrote.
+    seed: of the order in which threads run; equal seeds give equal findings. schedules: how many orders are
+    tried (seed, seed + 1, ...). timeout: seconds for one run of the launch, None for no limit; a launch with
+    alarms runs again to explain them. memory: bytes that the engine may take for the device memory, its shadow
+    and its snapshot. write_back: whether the launch's buffers are given what the kernel wrote. jobs: cores to
+    use, 0 for all; findings do not depend on it, results only by the rounding of floating-point atomics.
+    progress: called now and then with the blocks that ended and all blocks.
     """
 
     engine: Engine = "cpu"
@@ -33,6 +34,8 @@ class Options:
     timeout: float | None = None
     memory: int = 8 << 30
     write_back: bool = True
+    jobs: int = 0
+    progress: Callable[[int, int], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,36 @@ GUARD = 4096
 ALIGNMENT = 256
 
 
-class Context(enum.IntEnum):
-    """Word offsets in the record of a launch."""
+class Team(enum.IntEnum):
+    """Word offsets in the record that all workers of a run share, each on a cache line of its own.
+
+    STOP: what ended the run early, a `Stop`, or 0. NEXT_BLOCK: blocks handed out. DONE: blocks that ended.
+    """
 
     STOP = 0
+    NEXT_BLOCK = 8
+    DONE = 16
+    SIZE = 24
+
+
+class Stop(enum.IntEnum):
+    """How a run ended.
+
+    REPORT: a worker that is not alone met something that a report would name, or can go on only when another
+    block does.
+    """
+
+    DONE = 0
+    TIMEOUT = 1
+    STUCK = 2
+    LIVELOCK = 3
+    REPORT = 4
+
+
+class Context(enum.IntEnum):
+    """Word offsets in a worker's record of the launch. ALONE: whether it is the only worker."""
+
+    TEAM = 0
     MODIFIED = 1
     ARENA_HOST = 2
     ARENA_SIZE = 3
@@ -56,7 +82,8 @@ class Context(enum.IntEnum):
     SITE_GROUPS = 29
     CONSERVATIVE = 30
     FAULTED = 31
-    SIZE = 32
+    ALONE = 32
+    SIZE = 33
 
 
 class Schedule(enum.IntEnum):
@@ -87,54 +114,60 @@ class Schedule(enum.IntEnum):
     WATCHED = 16
     WATCHED_COUNT = 17
     EXITS = 18
-    NEXT_BLOCK = 19
-    CAPACITY = 20
-    SIZE = 21
+    CAPACITY = 19
+    SIZE = 20
 
 
 class Slot(enum.IntEnum):
     """Word offsets in the record of a place for a resident block. BLOCK is -1 when it is empty.
 
-    TAINTED: a thread has exited with accesses that no later barrier orders.
+    TAINTED: a thread has exited with accesses that no later barrier orders. YIELDED: threads that yielded in
+    the block's last turn. TURN: turns that it had. USED: whether a block was here before.
     """
 
     BLOCK = 0
     LIVE = 1
     TAINTED = 2
-    SIZE = 4
+    YIELDED = 3
+    TURN = 4
+    USED = 5
+    SIZE = 8
 
 
 class Frame(enum.IntEnum):
-    """Word offsets in the record of a resident thread; saved registers follow from SAVED on."""
+    """Word offsets in the record of a resident thread; saved registers follow from SAVED on.
 
-    MINE = 0
-    CONTEXT = 1
-    RESUME = 2
-    TID_X = 3
-    TID_Y = 4
-    TID_Z = 5
-    CTAID_X = 6
-    CTAID_Y = 7
-    CTAID_Z = 8
-    LINEAR = 9
-    BLOCK = 10
-    BARRIERS = 11
-    SYNCS = 12
-    SHARED_HOST = 13
-    SHARED_SHADOW = 14
-    LOCAL_HOST = 15
-    STATUS = 16
-    OPERATION = 17
-    MASK = 18
-    SITE = 19
-    VALUE = 20
-    LANE_OPERAND = 21
-    CLAMP = 22
-    RESULT = 23
-    RESULT_PREDICATE = 24
-    SHADOW_WORD = 25
-    UNCHANGED = 26
-    ACCESSED = 27
+    What a thread needs at every meeting comes first, so that it shares two cache lines.
+    """
+
+    STATUS = 0
+    MINE = 1
+    CONTEXT = 2
+    RESUME = 3
+    BARRIERS = 4
+    ACCESSED = 5
+    OPERATION = 6
+    SITE = 7
+    MASK = 8
+    VALUE = 9
+    LANE_OPERAND = 10
+    SHARED_HOST = 11
+    SHARED_SHADOW = 12
+    TID_X = 13
+    TID_Y = 14
+    TID_Z = 15
+    CTAID_X = 16
+    CTAID_Y = 17
+    CTAID_Z = 18
+    LINEAR = 19
+    BLOCK = 20
+    SYNCS = 21
+    LOCAL_HOST = 22
+    SHADOW_WORD = 23
+    UNCHANGED = 24
+    CLAMP = 25
+    RESULT = 26
+    RESULT_PREDICATE = 27
     CLOCK = 28
     SAVED = 29
 

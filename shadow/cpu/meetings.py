@@ -227,6 +227,30 @@ def meet_lanes(schedule: Any, slot: Any, frames: Any, first: Any, idle: Any) -> 
 
 
 @register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
+def release_thread(frame: Any, ones: Any, waiting: Any, whole: Any, counted: Any) -> None:
+    """Let a thread go on behind a completed barrier.
+
+    ones: how many of the waiting threads brought a true predicate. whole: a barrier of the whole block.
+    counted: whether the shadow word may know.
+    """
+    operation = get(frame, Frame.OPERATION)
+    if operation != Operation.SYNC:
+        predicate = 1 if ones != 0 else 0
+        if operation == Operation.BARRIER_AND:
+            predicate = 1 if ones == waiting else 0
+        put(frame, Frame.RESULT, ones)
+        put(frame, Frame.RESULT_PREDICATE, predicate)
+    put(frame, Frame.STATUS, Status.READY)
+    if whole:
+        put(frame, Frame.BARRIERS, get(frame, Frame.BARRIERS) + 1)
+    if counted:
+        put(frame, Frame.ACCESSED, 0)
+        mine = get(frame, Frame.MINE)
+        field = ((mine >> _BARRIER_SHIFT) + 1) & _BARRIER_FIELD
+        put(frame, Frame.MINE, (mine & _UNSHIFTED_BARRIERS) | field << _BARRIER_SHIFT)
+
+
+@register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
 def meet_block(schedule: Any, slot: Any, frames: Any) -> Any:
     """Complete the block barriers that can be completed; whether any was."""
     context = get(schedule, Schedule.CONTEXT)
@@ -275,20 +299,7 @@ def meet_block(schedule: Any, slot: Any, frames: Any) -> Any:
         for t in range(threads):
             there = frames + t * frame_bytes
             if get(there, Frame.STATUS) == Status.BARRIER and get(there, Frame.MASK) == number:
-                operation = get(there, Frame.OPERATION)
-                predicate = 1 if ones != 0 else 0
-                if operation == Operation.BARRIER_AND:
-                    predicate = 1 if ones == waiting else 0
-                put(there, Frame.RESULT, ones)
-                put(there, Frame.RESULT_PREDICATE, predicate)
-                put(there, Frame.STATUS, Status.READY)
-                if whole:
-                    put(there, Frame.BARRIERS, get(there, Frame.BARRIERS) + 1)
-                if counted:
-                    put(there, Frame.ACCESSED, 0)
-                    mine = get(there, Frame.MINE)
-                    field = ((mine >> _BARRIER_SHIFT) + 1) & _BARRIER_FIELD
-                    put(there, Frame.MINE, (mine & _UNSHIFTED_BARRIERS) | field << _BARRIER_SHIFT)
+                release_thread(there, ones, waiting, whole, counted)
         done = 1
     return done
 

@@ -20,6 +20,8 @@ from racedart.shadow.cpu.layout import (
     Frame,
     Log,
     Race,
+    Stop,
+    Team,
 )
 from racedart.shadow.cpu.primitives import add, get, load_unaligned, put
 
@@ -30,6 +32,13 @@ FAULT_LIMIT = 64
 
 _STATE, _RACE, _WATCHED, _OUTSIDE = word.STATE_MASK, word.RACE, word.WATCHED, word.OUTSIDE
 _RACE_BYTES, _LOG_BYTES, _FAULT_BYTES = int(Race.SIZE) * 8, int(Log.SIZE) * 8, int(Fault.SIZE) * 8
+
+
+@register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
+def stop_unless_alone(context: Any) -> None:
+    """There is something to report: one worker alone must say what."""
+    if not get(context, Context.ALONE):
+        put(get(context, Context.TEAM), Team.STOP, Stop.REPORT)
 
 
 @register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
@@ -73,6 +82,7 @@ def report(thread: Any, place: Any, address: Any, access: Any, site: Any, old: A
         if get(touched, site) >= TOUCH_LIMIT:
             return
         add(touched, site, 1)
+    stop_unless_alone(context)
     at = add(context, Context.RACES_COUNT, 1)
     if at < get(context, Context.RACES_CAPACITY):
         entry = get(context, Context.RACES) + at * _RACE_BYTES
@@ -91,6 +101,8 @@ def append_fault(
     context: Any, kind: Any, site: Any, thread: Any, block: Any, address: Any, other_site: Any, other: Any
 ) -> None:
     """Append a row to the faults, if there is room."""
+    if kind != FaultKind.PARTIAL_BARRIER and kind != FaultKind.PARTIAL_WARP_SYNC:
+        stop_unless_alone(context)
     at = add(context, Context.FAULTS_COUNT, 1)
     if at < get(context, Context.FAULTS_CAPACITY):
         entry = get(context, Context.FAULTS) + at * _FAULT_BYTES
