@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from racedart.fsm import Access
 from racedart.shadow.cpu.emitter import Emitter, Unmodelled, last_type
-from racedart.shadow.cpu.layout import ARENA, Context, FaultKind, Frame
+from racedart.shadow.cpu.layout import ARENA, Context, Frame
 from racedart.shadow.instrument.events import address_of, element_size, vector_count
 from racedart.shadow.ptx.model import Address, Instruction, Symbol, Vector
 from racedart.shadow.ptx.types import TYPES
@@ -114,10 +114,9 @@ def _guarded(
     emitter.do(f"br i1 {ok}, label %in{number}, label %out{number}, !prof !0")
     emitter.label(f"out{number}")
     device = emitter.new(f"add i64 {offset}, {device_base}")
-    low = emitter.new(f"and i64 {offset}, {total - 1}")
-    aligned = emitter.new(f"icmp eq i64 {low}, 0")
-    kind = emitter.new(f"select i1 {aligned}, i64 {int(FaultKind.OUT_OF_BOUNDS)}, i64 {int(FaultKind.MISALIGNED)}")
-    sink = emitter.new(f"call i64 @racedart_fault(i64 %frame_address, i64 {site.number}, i64 {device}, i64 {kind})")
+    sink = emitter.new(
+        f"call i64 @racedart_fault(i64 %frame_address, i64 {site.number}, i64 {device}, i64 {total})"
+    )
     emitter.do(f"br label %join{number}")
     emitter.label(f"in{number}")
     host = good()

@@ -10,6 +10,7 @@ from typing import Any
 import llvmlite.binding as llvm
 from racedart.finding.errors import InputError
 from racedart.shadow.cpu import runtime
+from racedart.shadow.cpu.cache import cached_bytes, fingerprint
 from racedart.shadow.cpu.layout import ALIGNMENT, ARENA, GUARD
 from racedart.shadow.cpu.translate import Translation, translate
 from racedart.shadow.instrument.blocks import blocks_are_independent
@@ -19,8 +20,10 @@ from racedart.shadow.ptx.inline import inline_calls
 from racedart.shadow.ptx.model import Instruction, Loc, Module, Statement, Variable
 from racedart.shadow.ptx.parser import parse_module
 
-BIG_KERNEL = 4000
+BIG_KERNEL = 2000
 """From this many instructions on, code is compiled with less optimisation, to keep compile time in bounds."""
+INLINED = 48
+"""Up to this many checked accesses the checker is inlined into a kernel; beyond, code would grow too large."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +80,8 @@ def load_program(ptx: str, entry: str, mode: Mode, path: str = "") -> Program:
     symbols = {name: ARENA + offset for name, offset in module_offsets.items()}
     symbols |= shared_offsets | local_offsets | own | call_offsets
     translation = translate(plan, symbols)
-    level = 1 if len(plan.graph.instructions) >= BIG_KERNEL else 2
-    engine = _compiled(translation.ir, mode, level, len(plan.access))
+    big = len(plan.graph.instructions) >= BIG_KERNEL
+    engine = runtime.loaded(_machine_code(translation.ir, mode, big, len(plan.access)))
     return Program(
         module,
         plan,
@@ -123,7 +126,14 @@ def _numbered(module: Module, path: str) -> Module:
     return replace(module, functions=functions, files={1: path})
 
 
-def _compiled(ir: str, mode: Mode, level: int, checks: int) -> Any:
+def _machine_code(ir: str, mode: Mode, big: bool, checks: int) -> bytes:
+    """The object file of a kernel, from the user's cache if it was compiled before."""
+    inlined = checks <= INLINED
+    key = fingerprint(ir, runtime.helpers(mode), runtime.host(), f"{big} {inlined}")
+    return cached_bytes("kernel", key, lambda: _compiled(ir, mode, big, inlined))
+
+
+def _compiled(ir: str, mode: Mode, big: bool, inlined: bool) -> bytes:
     declarations = (
         "declare void @racedart_check(i64, i64, i64, i64, i64, i64)\n"
         "declare i64 @racedart_locate(i64, i64, i64, i64)\n"
@@ -137,9 +147,8 @@ def _compiled(ir: str, mode: Mode, level: int, checks: int) -> Any:
         raise InputError(f"the PTX is not well formed: its types do not fit ({first})") from error
     module.link_in(llvm.parse_assembly(runtime.helpers(mode)))
     runtime.hide_all_but(module, {"racedart_step"})
-    runtime.set_inlining(module, checks)
-    runtime.optimise(module, level)
-    return runtime.native(module)
+    runtime.set_inlining(module, inlined)
+    return runtime.object_code(module, 1 if big else 2)
 
 
 def _aligned(offset: int, alignment: int) -> int:

@@ -1,8 +1,8 @@
 """The Python functions that run beside a kernel, as LLVM IR, and their native code.
 
-Numba compiles checker, slow paths and scheduler from Python; their IR is kept in the user's cache under a
-fingerprint of the sources and of the compiler. A kernel's module links the first part and inlines it; the
-scheduler is compiled once for a process.
+Numba compiles checker, slow paths and scheduler from Python. The IR of the first two, which a kernel's module
+links, and the scheduler's object code are kept in the user's cache, under a fingerprint of the sources and of the
+compiler.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import llvmlite.binding as llvm
 import numba
 from racedart.shadow import checker
 from racedart.shadow.cpu import primitives, scheduler, slow_path
-from racedart.shadow.cpu.cache import cached_text, fingerprint, is_cached
+from racedart.shadow.cpu.cache import cached_bytes, cached_text, fingerprint, is_cached
 from racedart.shadow.outcome import Mode
 
 
-def target_machine() -> Any:
+def target_machine(level: int = 2) -> Any:
     """A target machine of the host; an execution engine owns the one that it is given."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
@@ -30,11 +30,18 @@ def target_machine() -> Any:
     return target.create_target_machine(
         cpu=llvm.get_host_cpu_name(),
         features=llvm.get_host_cpu_features().flatten(),
-        opt=2,
+        opt=level,
         jit=True,
         reloc="default",
         codemodel="jitdefault",
     )
+
+
+@functools.cache
+def host() -> str:
+    """What machine code depends on besides its IR: the processor and the compiler."""
+    features = llvm.get_host_cpu_features().flatten()
+    return f"{llvm.get_default_triple()} {llvm.get_host_cpu_name()} {features} {llvmlite.__version__}"
 
 
 def optimise(module: Any, level: int) -> None:
@@ -45,6 +52,20 @@ def optimise(module: Any, level: int) -> None:
     tuning.slp_vectorization = False
     builder = llvm.create_pass_builder(target_machine(), tuning)
     builder.getModulePassManager().run(module, builder)
+
+
+def object_code(module: Any, level: int) -> bytes:
+    """A module's object file, optimised."""
+    optimise(module, level)
+    return bytes(target_machine(level).emit_object(module))
+
+
+def loaded(code: bytes) -> Any:
+    """An execution engine that holds the code of an object file."""
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine())
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    return engine
 
 
 def is_compiled(mode: Mode) -> bool:
@@ -73,15 +94,11 @@ def _helpers(mode: Mode) -> str:
     return _linked(parts, {"racedart_check", "racedart_locate", "racedart_fault"}, level=2)
 
 
-INLINED = 200
-"""Up to this many checked accesses the checker is inlined into a kernel; beyond, code would grow too large."""
-
-
-def set_inlining(module: Any, checks: int) -> None:
-    """Inline the checker into small kernels, and keep the rare paths out of line."""
+def set_inlining(module: Any, inlined: bool) -> None:
+    """Inline the checker if so told, and keep the rare paths out of line."""
     for function in module.functions:
         if function.name == "racedart_check":
-            function.add_function_attribute("alwaysinline" if checks <= INLINED else "noinline")
+            function.add_function_attribute("alwaysinline" if inlined else "noinline")
         elif function.name in {"racedart_report", "racedart_locate", "racedart_fault"}:
             function.add_function_attribute("noinline")
 
@@ -89,14 +106,7 @@ def set_inlining(module: Any, checks: int) -> None:
 @functools.cache
 def run_blocks() -> Callable[[int], int]:
     """The native scheduler: run_blocks(address of a Schedule record) -> its result; releases the GIL."""
-    text = cached_text(
-        "scheduler",
-        fingerprint(_sources()),
-        lambda: _linked(
-            [_compiled("racedart_run", scheduler.run_blocks, 1, returns=True)], {"racedart_run"}, level=2
-        ),
-    )
-    engine = native(llvm.parse_assembly(text))
+    engine = loaded(cached_bytes("scheduler", fingerprint(_sources()), _scheduler))
     prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
     function = prototype(engine.get_function_address("racedart_run"))
     # The engine owns the code: keep it as long as the function.
@@ -104,11 +114,9 @@ def run_blocks() -> Callable[[int], int]:
     return function
 
 
-def native(module: Any) -> Any:
-    """An execution engine that holds the module's machine code."""
-    engine = llvm.create_mcjit_compiler(module, target_machine())
-    engine.finalize_object()
-    return engine
+def _scheduler() -> bytes:
+    text = _linked([_compiled("racedart_run", scheduler.run_blocks, 1, returns=True)], {"racedart_run"}, level=2)
+    return object_code(llvm.parse_assembly(text), 2)
 
 
 def hide_all_but(module: Any, names: set[str]) -> None:
@@ -171,7 +179,7 @@ define {"i64" if returns else "void"} @{name}({parameters}) {{
 @functools.cache
 def _sources() -> str:
     """The sources and versions that the compiled helpers depend on."""
-    texts = [f"{numba.__version__} {llvmlite.__version__} {llvm.get_host_cpu_name()}"]
+    texts = [f"{numba.__version__} {host()}"]
     for package, names in (
         ("racedart.shadow", ("checker.py", "word.py")),
         (

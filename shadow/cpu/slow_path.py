@@ -74,7 +74,7 @@ def report(thread: Any, place: Any, address: Any, access: Any, site: Any, old: A
         device = place - get(context, Context.ARENA_HOST) + ARENA
         if in_shared:
             device = place - get(thread, Frame.SHARED_HOST) + SHARED_WINDOW
-        fault(thread, site, device, FaultKind.OUT_OF_BOUNDS)
+        fault(thread, site, device, 0)
         return
     met = 1 if state == _RACE else 0
     if met:
@@ -116,9 +116,13 @@ def append_fault(
 
 
 @register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
-def fault(thread: Any, site: Any, address: Any, kind: Any) -> Any:
-    """Record a faulty access and give the host address of a sink that the access may use instead."""
+def fault(thread: Any, site: Any, address: Any, size: Any) -> Any:
+    """Record a faulty access and give the host address of a sink that the access may use instead.
+
+    It is misaligned, or else outside all memory; size 0: outside whatever its address.
+    """
     context = get(thread, Frame.CONTEXT)
+    kind = FaultKind.MISALIGNED if size and address & (size - 1) else FaultKind.OUT_OF_BOUNDS
     faulted = get(context, Context.FAULTED)
     if get(faulted, site) < FAULT_LIMIT:
         add(faulted, site, 1)
@@ -137,7 +141,7 @@ def locate(thread: Any, address: Any, size: Any, site: Any) -> Any:
     context = get(thread, Frame.CONTEXT)
     put(thread, Frame.SHADOW_WORD, 0)
     if address & (size - 1):
-        return fault(thread, site, address, FaultKind.MISALIGNED)
+        return fault(thread, site, address, size)
     offset = address - ARENA
     if offset >= 0 and offset + size <= get(context, Context.ARENA_SIZE):
         shift = get(context, Context.GLOBAL_SHIFT)
@@ -154,4 +158,4 @@ def locate(thread: Any, address: Any, size: Any, site: Any) -> Any:
     offset = address - PARAM_WINDOW
     if offset >= 0 and offset + size <= get(context, Context.PARAMS_SIZE):
         return get(context, Context.PARAMS_HOST) + offset
-    return fault(thread, site, address, FaultKind.OUT_OF_BOUNDS)
+    return fault(thread, site, address, 0)
