@@ -35,6 +35,8 @@ BARRIER_MASK = _mask(BARRIER_BITS, BARRIER_SHIFT)
 SYNC_MASK = _mask(SYNC_BITS, SYNC_SHIFT)
 EPOCH_MASK = _mask(EPOCH_BITS, EPOCH_SHIFT)
 
+GRID_SHIFT = 40
+"""A thread's count of barriers, kept beside the word, holds those of its block, and from this bit on the grid's."""
 MAX_BLOCKS = 1 << BLOCK_BITS
 EPOCH = 1
 """Epoch of the words of the launch under check; its shadow starts zeroed."""

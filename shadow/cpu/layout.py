@@ -122,7 +122,8 @@ class Slot(enum.IntEnum):
     """Word offsets in the record of a place for a resident block. BLOCK is -1 when it is empty.
 
     TAINTED: a thread has exited with accesses that no later barrier orders. YIELDED: threads that yielded in
-    the block's last turn. TURN: turns that it had. USED: whether a block was here before.
+    the block's last turn. TURN: turns that it had. USED: whether a block was here before. AT_GRID:
+    the block waits at a barrier of the grid.
     """
 
     BLOCK = 0
@@ -131,6 +132,7 @@ class Slot(enum.IntEnum):
     YIELDED = 3
     TURN = 4
     USED = 5
+    AT_GRID = 6
     SIZE = 8
 
 
@@ -182,6 +184,7 @@ class Status(enum.IntEnum):
     YIELDED = 4
     UNMODELLED = 5
     TRAPPED = 6
+    GRID = 7
 
 
 class Operation(enum.IntEnum):
@@ -210,6 +213,8 @@ class Operation(enum.IntEnum):
     BARRIER_AND = 20
     BARRIER_OR = 21
     BARRIER_POPC = 22
+    GRID_LEADER = 23
+    GRID_ALL = 24
 
 
 class Race(enum.IntEnum):
@@ -268,3 +273,4 @@ class FaultKind(enum.IntEnum):
     PARTIAL_WARP_SYNC = 10
     OWN_LANE_MISSING = 11
     UNDEFINED_LANE = 12
+    GRID_DEADLOCK = 13

@@ -16,7 +16,16 @@ from typing import Any
 
 from numba.extending import register_jitable
 from racedart.shadow import word
-from racedart.shadow.cpu.layout import Context, Fault, FaultKind, Frame, Operation, Schedule, Slot, Status
+from racedart.shadow.cpu.layout import (
+    Context,
+    Fault,
+    FaultKind,
+    Frame,
+    Operation,
+    Schedule,
+    Slot,
+    Status,
+)
 from racedart.shadow.cpu.primitives import get, put
 from racedart.shadow.cpu.slow_path import append_fault
 
@@ -25,6 +34,8 @@ _BARRIER_SHIFT, _SYNC_SHIFT = word.BARRIER_SHIFT, word.SYNC_SHIFT
 _BARRIER_FIELD, _SYNC_FIELD = (1 << word.BARRIER_BITS) - 1, (1 << word.SYNC_BITS) - 1
 _UNSHIFTED_BARRIERS = ~word.BARRIER_MASK
 _UNSHIFTED_SYNCS = ~word.SYNC_MASK
+_GRID = 1 << word.GRID_SHIFT
+_STATE, _FIRST_SPECIAL = word.STATE_MASK, word.WATCHED
 
 
 @register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
@@ -302,6 +313,63 @@ def meet_block(schedule: Any, slot: Any, frames: Any) -> Any:
                 release_thread(there, ones, waiting, whole, counted)
         done = 1
     return done
+
+
+@register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
+def release_grid(schedule: Any) -> None:
+    """All blocks wait at a barrier of the grid: let them go on, with all that they did behind them.
+
+    What happened before in global memory is ordered with everything that follows, so its shadow is cleared, but for
+    the words that hold no accessor. Where a thread has exited with accesses that nothing ordered, the shadow stays.
+    """
+    context = get(schedule, Schedule.CONTEXT)
+    threads = get(schedule, Schedule.THREADS)
+    frame_bytes = get(schedule, Schedule.FRAME_BYTES)
+    tainted = 0
+    for slot in range(get(schedule, Schedule.RESIDENT)):
+        record = get(schedule, Schedule.SLOTS) + slot * _SLOT_BYTES
+        put(record, Slot.AT_GRID, 0)
+        of_block = get(record, Slot.TAINTED)
+        if of_block:
+            tainted = 1
+        frames = get(schedule, Schedule.FRAMES) + slot * threads * frame_bytes
+        for t in range(threads):
+            frame = frames + t * frame_bytes
+            status = get(frame, Frame.STATUS)
+            if status == Status.EXITED:
+                continue
+            put(frame, Frame.BARRIERS, get(frame, Frame.BARRIERS) + _GRID)
+            if status == Status.GRID:
+                put(frame, Frame.STATUS, Status.READY)
+                if get(frame, Frame.OPERATION) == Operation.GRID_ALL and of_block == 0:
+                    put(frame, Frame.ACCESSED, 0)
+                    mine = get(frame, Frame.MINE)
+                    field = ((mine >> _BARRIER_SHIFT) + 1) & _BARRIER_FIELD
+                    put(frame, Frame.MINE, (mine & _UNSHIFTED_BARRIERS) | field << _BARRIER_SHIFT)
+    if tainted:
+        put(context, Context.CONSERVATIVE, 1)
+        return
+    shadow = get(context, Context.GLOBAL_SHADOW)
+    for i in range(get(context, Context.ARENA_SIZE) >> get(context, Context.GLOBAL_SHIFT)):
+        state = get(shadow, i) & _STATE
+        if state != 0 and state < _FIRST_SPECIAL:
+            put(shadow, i, 0)
+
+
+@register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
+def name_grid_deadlock(schedule: Any) -> None:
+    """Some blocks wait at a barrier of the grid and the others have ended: record a thread that waits."""
+    context = get(schedule, Schedule.CONTEXT)
+    threads = get(schedule, Schedule.THREADS)
+    frame_bytes = get(schedule, Schedule.FRAME_BYTES)
+    frames = get(schedule, Schedule.FRAMES)
+    for k in range(get(schedule, Schedule.RESIDENT) * threads):
+        frame = frames + k * frame_bytes
+        record = get(schedule, Schedule.SLOTS) + k // threads * _SLOT_BYTES
+        if get(record, Slot.BLOCK) >= 0 and get(frame, Frame.STATUS) == Status.GRID:
+            site, thread = get(frame, Frame.SITE), get(frame, Frame.LINEAR)
+            record_fault(context, FaultKind.GRID_DEADLOCK, site, thread, get(frame, Frame.BLOCK), site, thread)
+            return
 
 
 @register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types

@@ -15,13 +15,25 @@ from typing import Any
 
 from numba.extending import register_jitable
 from racedart.shadow import word
-from racedart.shadow.cpu.layout import Context, FaultKind, Frame, Schedule, Slot, Status, Stop, Team
+from racedart.shadow.cpu.layout import (
+    Context,
+    FaultKind,
+    Frame,
+    Operation,
+    Schedule,
+    Slot,
+    Status,
+    Stop,
+    Team,
+)
 from racedart.shadow.cpu.meetings import (
     leave_block,
     meet_block,
     meet_lanes,
     name_deadlock,
+    name_grid_deadlock,
     record_fault,
+    release_grid,
     release_thread,
 )
 from racedart.shadow.cpu.primitives import add, get, put, step_thread
@@ -74,6 +86,7 @@ def start_block(schedule: Any, slot: Any, block: Any) -> None:
     put(record, Slot.TAINTED, 0)
     put(record, Slot.YIELDED, 0)
     put(record, Slot.TURN, 0)
+    put(record, Slot.AT_GRID, 0)
     shared = get(schedule, Schedule.SHARED) + slot * shared_bytes
     shadow = get(schedule, Schedule.SHARED_SHADOW) + slot * shadow_bytes
     for i in range(shared_bytes // 8):
@@ -169,6 +182,8 @@ def run_slot(schedule: Any, slot: Any, state: Any) -> Any:
             state = shuffle_order(order, threads, state)
         at_warp = 0
         at_barrier = 0
+        at_grid = 0
+        all_at_grid = 0
         site, number, count = -1, -1, -1
         uniform = 1
         total = 0
@@ -210,6 +225,10 @@ def run_slot(schedule: Any, slot: Any, state: Any) -> Any:
                 at_barrier += 1
             elif status == Status.WARP:
                 at_warp = 1
+            elif status == Status.GRID:
+                at_grid += 1
+                if get(frame, Frame.OPERATION) == Operation.GRID_ALL:
+                    all_at_grid = 1
         if get(team, Team.STOP):
             return progress
         released = 0
@@ -239,6 +258,9 @@ def run_slot(schedule: Any, slot: Any, state: Any) -> Any:
         if get(record, Slot.LIVE) == 0 or yielded > 0:
             put(record, Slot.YIELDED, yielded)
             return progress
+        if at_grid > 0 and at_grid + (0 if all_at_grid else at_barrier) == get(record, Slot.LIVE):
+            put(record, Slot.AT_GRID, 1)
+            return 1
         name_deadlock(schedule, slot, frames)
         return 1
 
@@ -283,9 +305,14 @@ def run_blocks(schedule: Any) -> Any:
         put(context, Context.MODIFIED, 0)
         progress = 0
         running = 0
+        parked = 0
         for slot in range(resident):
             record = slots + slot * _SLOT_BYTES
             while True:
+                if get(record, Slot.BLOCK) >= 0 and get(record, Slot.AT_GRID):
+                    running += 1
+                    parked += 1
+                    break
                 if get(record, Slot.BLOCK) < 0:
                     block = next_block(schedule)
                     if block < 0:
@@ -308,6 +335,18 @@ def run_blocks(schedule: Any) -> Any:
                 add(team, Team.DONE, 1)
         if running == 0:
             return Stop.DONE
+        if parked == running:
+            if get(team, Team.NEXT_BLOCK) < get(schedule, Schedule.BLOCKS):
+                if resident == capacity:
+                    return Stop.LIVELOCK
+                resident += 1
+                put(schedule, Schedule.RESIDENT, resident)
+            elif running < get(schedule, Schedule.BLOCKS):
+                name_grid_deadlock(schedule)
+                return Stop.STUCK
+            else:
+                release_grid(schedule)
+            continue
         if progress == 0 and get(context, Context.MODIFIED) == 0:
             if not get(context, Context.ALONE):
                 put(team, Team.STOP, Stop.REPORT)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from racedart.shadow.cpu.atomics import ATOMICS
+from racedart.shadow.cpu.calls import give_back
 from racedart.shadow.cpu.control import MEETINGS, NOTHING
 from racedart.shadow.cpu.emitter import Emitter, Unmodelled, last_type
 from racedart.shadow.cpu.floats import FLOAT_OPERATIONS
@@ -21,6 +22,7 @@ from racedart.shadow.cpu.layout import Context, Frame, Operation, Status
 from racedart.shadow.cpu.memory import MEMORY, Site
 from racedart.shadow.cpu.moves import MOVES
 from racedart.shadow.cpu.video import VIDEO
+from racedart.shadow.instrument.grids import HANDLE, SYNCHRONIZE, called
 from racedart.shadow.instrument.plan import Plan
 from racedart.shadow.ptx.cfg import Block, destinations
 from racedart.shadow.ptx.model import Guard, Instruction, Negated, Register, Symbol
@@ -160,13 +162,26 @@ class _Translator:
         if opcode in {"ret", "exit"}:
             self.leave(Status.EXITED)
             return True
-        if opcode in {"trap", "brkpt"} or (opcode == "call" and _called(instruction) == "__assertfail"):
+        if opcode in {"trap", "brkpt"} or called(instruction) == "__assertfail":
             emitter.set_frame(Frame.SITE, site)
             self.leave(Status.TRAPPED)
             return True
         if opcode == "brx":
             self.indirect_jump(block, instruction)
             return True
+        if site in self.plan.grids.handles:
+            emitter.write(instruction.operands[0], last_type(instruction), str(_WORKSPACE))
+            return False
+        if site in self.plan.grids.polls:
+            emitter.write(instruction.operands[0], last_type(instruction), str(_FLIPPED))
+            return False
+        if site in self.plan.grids.arrivals:
+            self.suspend(Status.GRID, Operation.GRID_LEADER, site, set(destinations(instruction)))
+            emitter.write(instruction.operands[0], last_type(instruction), "0")
+            return False
+        if opcode == "call" and called(instruction) in _RUNTIME:
+            _RUNTIME[called(instruction)](self, site, instruction)
+            return False
         if opcode in MEETINGS:
             written = set(destinations(instruction))
             MEETINGS[opcode](
@@ -184,7 +199,7 @@ class _Translator:
             MOVES[opcode](emitter, instruction)
         elif opcode in VIDEO:
             VIDEO[opcode](emitter, instruction)
-        elif opcode not in NOTHING and not (opcode == "call" and _called(instruction) == "vprintf"):
+        elif opcode not in NOTHING:
             raise Unmodelled(f"the instruction {opcode}")
         return False
 
@@ -308,9 +323,34 @@ class _Translator:
             emitter.do(f"store i{bits} {value}, ptr {emitter.slot(name)}")
 
 
-def _called(instruction: Instruction) -> str:
-    """Name of the function that a direct call calls."""
-    return next((o.name for o in instruction.operands if isinstance(o, Symbol)), "")
+_WORKSPACE = 1
+"""What stands in the registers that hold the address of a grid barrier's workspace; nothing lies there."""
+_FLIPPED = -(1 << 31)
+"""What a grid barrier's counter is when all blocks have arrived: its highest bit differs from an arrival's."""
+
+
+def _grid_handle(translator: _Translator, site: int, instruction: Instruction) -> None:
+    """cudaCGGetIntrinsicHandle: any number but 0."""
+    give_back(translator.emitter, instruction, 64, str(_WORKSPACE))
+
+
+def _grid_call(translator: _Translator, site: int, instruction: Instruction) -> None:
+    """cudaCGSynchronize: wait for all threads of the grid; 0 is success."""
+    translator.suspend(Status.GRID, Operation.GRID_ALL, site, set())
+    give_back(translator.emitter, instruction, 32, "0")
+
+
+def _ignored(translator: _Translator, site: int, instruction: Instruction) -> None:
+    """vprintf: its output is dropped."""
+    give_back(translator.emitter, instruction, 32, "0")
+
+
+_RUNTIME: dict[str, Callable[[_Translator, int, Instruction], None]] = {
+    HANDLE: _grid_handle,
+    SYNCHRONIZE: _grid_call,
+    "vprintf": _ignored,
+}
+"""Functions of the device runtime."""
 
 
 def _on_floats(instruction: Instruction) -> bool:

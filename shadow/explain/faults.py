@@ -71,6 +71,9 @@ def _finding(fault: Faulty, module: Module, plan: Plan, launch: Launch, name_of:
             text = f"the block can never go on: {who} waits at a barrier that not all threads reach"
             fix = "move the barrier out of the condition that some threads do not enter"
             waits_there = "waits here"
+        case "grid_deadlock":
+            text = f"the grid can never go on: {who} waits at a barrier of the grid that not all blocks reach"
+            fix = "let every block of the grid reach the barrier, also those that have nothing to do"
         case "missing_lanes" | "own_lane_missing":
             rule = "R202"
             fix = "compute the mask before the branch (by __ballot_sync, say) and let all its lanes arrive"

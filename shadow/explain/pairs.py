@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from racedart.shadow.explain.trace import WARP, Column, Trace, split_by
 from racedart.shadow.instrument.events import Event
+from racedart.shadow.word import GRID_SHIFT
 
 RULES = ("R102", "R101", "R103", "R104", "R105")
 """Rules of races; where a pair of lines breaks several, the first of these names the finding."""
@@ -85,13 +86,32 @@ def _candidates(trace: Trace, rows: Column) -> Iterator[tuple[int, Column]]:
     for of_block in blocks:
         yield from _within_block(trace, of_block)
     if len(blocks) > 1:
-        kept: list[int] = []
-        for of_site in split_by(rows, trace.site[rows]):
-            _, first = np.unique(trace.block[of_site], return_index=True)
-            kept += [int(r) for r in of_site[np.sort(first)][:2]]
-        few = np.array(sorted(kept), np.int64)
-        for a in few:
-            yield int(a), few[(few > a) & (trace.block[few] != trace.block[a])]
+        intervals = trace.barriers[rows] >> GRID_SHIFT
+        for of_interval in split_by(rows, intervals):
+            yield from _across_blocks(trace, of_interval)
+        # A barrier of the grid does not order what threads did that had exited before it.
+        gone = trace.exits[trace.block[rows] * trace.threads + trace.thread[rows], 0] >> GRID_SHIFT <= intervals
+        if gone.any() and not gone.all():
+            few = _few_of_each_site(trace, rows)
+            for a in _few_of_each_site(trace, rows[gone]):
+                later = few[(few > a) & (trace.barriers[few] >> GRID_SHIFT > trace.barriers[a] >> GRID_SHIFT)]
+                yield int(a), later[trace.block[later] != trace.block[a]]
+
+
+def _few_of_each_site(trace: Trace, rows: Column) -> Column:
+    """For each site the first rows of two blocks, in order."""
+    kept: list[int] = []
+    for of_site in split_by(rows, trace.site[rows]):
+        _, first = np.unique(trace.block[of_site], return_index=True)
+        kept += [int(r) for r in of_site[np.sort(first)][:2]]
+    return np.array(sorted(kept), np.int64)
+
+
+def _across_blocks(trace: Trace, rows: Column) -> Iterator[tuple[int, Column]]:
+    """Candidates of different blocks between two barriers of the grid."""
+    few = _few_of_each_site(trace, rows)
+    for a in few:
+        yield int(a), few[(few > a) & (trace.block[few] != trace.block[a])]
 
 
 def _within_block(trace: Trace, rows: Column) -> Iterator[tuple[int, Column]]:

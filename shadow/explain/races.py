@@ -21,6 +21,7 @@ from racedart.shadow.launch import Launch
 from racedart.shadow.ptx.model import Module
 from racedart.shadow.ptx.printer import print_instruction
 from racedart.shadow.ptx.types import TYPES, Type
+from racedart.shadow.word import GRID_SHIFT
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,8 @@ class RaceCollector:
             "instruction": print_instruction(instruction),
             "thread": list(coordinates(int(trace.thread[row]), self.launch.block)),
             "block": list(coordinates(int(trace.block[row]), self.launch.grid)),
-            "interval": int(trace.barriers[row]),
+            "interval": int(trace.barriers[row]) & ((1 << GRID_SHIFT) - 1),
+            "grid_interval": int(trace.barriers[row]) >> GRID_SHIFT,
             "value_before": value_text(int(trace.before[row]), type_),
             "scope": event.scope,
             "volatile": event.volatile,

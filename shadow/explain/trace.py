@@ -7,8 +7,10 @@ An access a of thread u happens before a later access b of thread t of the same 
  (2) same warp, t counted a warp synchronisation since, and u took part in one after a; or
  (3) t counted a block barrier since, and u took part in one after a, or u took part in a warp
      synchronisation after a and a lane of its warp took part in that barrier.
-A thread that exits takes part in nothing afterwards, hence `exits`. Accesses of different blocks are never
-ordered within a launch. Partial warp synchronisations, named barriers and fences are not counted.
+A barrier of the grid counts as one of every block, and orders the accesses of different blocks alike: from
+GRID_SHIFT on, the count of block barriers holds that of grid barriers. Nothing else orders different blocks.
+A thread that exits takes part in nothing afterwards, hence `exits`. Partial warp synchronisations, named
+barriers and fences are not counted.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from racedart.shadow.word import GRID_SHIFT
 
 Column = NDArray[np.int64]
 
@@ -84,8 +87,11 @@ class Trace:
             result = result | (same_warp & (self.syncs[rows] > self.syncs[a]))
         if reaches_barrier:
             result = result | (self.barriers[rows] > self.barriers[a])
-        same_block: NDArray[np.bool_] = result & (self.block[rows] == self.block[a])
-        return same_block
+        same_block = result & (self.block[rows] == self.block[a])
+        ordered: NDArray[np.bool_] = same_block
+        if left_barriers >> GRID_SHIFT > self.barriers[a] >> GRID_SHIFT:
+            ordered = ordered | (self.barriers[rows] >> GRID_SHIFT > self.barriers[a] >> GRID_SHIFT)
+        return ordered
 
     def shape(self, rows: Column) -> bytes:
         """All that the pairs of a word depend on, up to the numbers of blocks, threads, barriers and bytes.
@@ -100,10 +106,11 @@ class Trace:
             self.place[rows] - self.place[rows].min(),
             *(
                 np.unique(c, return_inverse=True)[1].reshape(-1)
-                for c in (self.block[rows], warp, home, barriers, syncs)
+                for c in (self.block[rows], warp, home, barriers, syncs, barriers >> GRID_SHIFT)
             ),
             self.exits[home, 0] > barriers,
             self.exits[home, 1] > syncs,
+            self.exits[home, 0] >> GRID_SHIFT > barriers >> GRID_SHIFT,
             self._last_of_warp[warp] > barriers,
         ]
         return np.stack(columns, axis=1).astype(np.int64).tobytes()

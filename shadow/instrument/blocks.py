@@ -1,9 +1,9 @@
 """Whether the blocks of a kernel can observe each other without a race.
 
 They cannot iff no instruction that may touch global memory (1) is a strong read that is not volatile, or
-(2) is an atomic operation whose old value is used, and (3) no call reaches outside the module. Every other
-read of global memory is plain to the checker: if another block wrote there, that is an alarm. Volatile reads
-are plain to it as well. A clock differs from run to run, whatever else runs.
+(2) is an atomic operation whose old value is used, (3) no call reaches outside the module, and (4) no barrier of
+the grid stands in the kernel. Every other read of global memory is plain to the checker: if another block wrote
+there, that is an alarm. Volatile reads are plain to it as well. A clock is the thread's own.
 
 Not looked for: kernels that observe only their own block's atomics in global memory count as observing.
 """
@@ -20,7 +20,7 @@ _SILENT_CALLS = frozenset({"vprintf", "__assertfail"})
 
 def blocks_are_independent(plan: Plan) -> bool:
     """Whether each block does the same in every interleaving that raises no alarm."""
-    return not any(_observes(plan, site) for site in range(len(plan.graph.instructions)))
+    return not plan.grids.meets and not any(_observes(plan, site) for site in range(len(plan.graph.instructions)))
 
 
 def _observes(plan: Plan, site: int) -> bool:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from racedart.fsm import Access
 from racedart.shadow.instrument.events import Event, event_of
+from racedart.shadow.instrument.grids import GridBarriers, grid_barriers
 from racedart.shadow.ptx.cfg import Graph, control_flow
 from racedart.shadow.ptx.model import Function, Instruction, Label, Loc, Statement
 
@@ -27,7 +28,8 @@ class Plan:
     """events: instruction index -> its event. access: instruction index -> what the machine is told.
 
     global_shift, shared_shift: log2 of the granule in bytes. fences: indices of instructions whose
-    ordering of memory is not modelled. examined: alarms may be refuted when they are explained.
+    ordering of memory is not modelled. examined: alarms may be refuted when they are explained. grids: the barriers
+    of the grid.
     """
 
     function: Function
@@ -38,6 +40,7 @@ class Plan:
     shared_shift: int
     fences: tuple[int, ...]
     examined: bool
+    grids: GridBarriers
 
     def instruction(self, site: int) -> Instruction:
         """The instruction of a site."""
@@ -49,7 +52,12 @@ def make_plan(function: Function) -> Plan:
     function = with_known_lines(function)
     graph = control_flow(function)
     reachable = [i for k in sorted(graph.edges) for i in range(graph.blocks[k].start, graph.blocks[k].end)]
-    events = {i: event for i in reachable if (event := event_of(graph.instructions[i])) is not None}
+    grids = grid_barriers(graph.instructions)
+    events = {
+        i: event
+        for i in reachable
+        if i not in grids.sites and (event := event_of(graph.instructions[i])) is not None
+    }
     mixed = {space for space in ("global", "shared") if len(_strong_sizes(events, space)) > 1}
     access = {
         i: _plain(event) if event.strong and _spaces(event) & mixed else event.access for i, event in events.items()
@@ -61,8 +69,11 @@ def make_plan(function: Function) -> Plan:
         access,
         _granule_shift(events, "global"),
         _granule_shift(events, "shared"),
-        tuple(i for i in reachable if _orders_memory(graph.instructions[i])),
+        tuple(
+            i for i in reachable if _orders_memory(graph.instructions[i]) and i not in grids.sites | grids.fences
+        ),
         bool(mixed) or any(event.volatile for event in events.values()),
+        grids,
     )
 
 
