@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import shlex
@@ -141,7 +142,10 @@ def check(context: click.Context, /, **given: Any) -> int:
     if given["module"] or "racedart.program" in context.meta:
         run = _check_program(context, given)
     else:
-        run = _check_kernel(given)
+        # What the kernel prints must not stand in a report that is read by a program.
+        apart = given["output"] is None and given["output_format"] != "text"
+        with contextlib.redirect_stdout(sys.stderr) if apart else contextlib.nullcontext():
+            run = _check_kernel(given)
     run = _with_command(run, shlex.join(["racedart", *_arguments(context)]))
     if given["save"]:
         run.save(given["save"])

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import time
 from collections.abc import Callable
 from typing import Protocol
@@ -22,6 +23,7 @@ from racedart.shadow import word
 from racedart.shadow.cpu import engine
 from racedart.shadow.cpu.device import Device
 from racedart.shadow.cpu.layout import ARENA, SHARED_WINDOW, WINDOW, Fault, FaultKind, Log, Race, Stop
+from racedart.shadow.cpu.prints import printed_text
 from racedart.shadow.cpu.program import Program, load_program
 from racedart.shadow.explain.faults import Faulty, fault_findings, fault_reasons
 from racedart.shadow.explain.pairs import racing_pairs
@@ -74,6 +76,7 @@ def run_launch(launch: Launch, options: Options) -> tuple[Reason, ...]:
     _require_fit(program, launch)
     _require_block(program, launch)
     raw, device = _first_run(program, launch, options, options.seed, Device(program, launch))
+    _print(raw, device)
     device.write_back()
     if raw.status == Stop.DONE:
         return ()
@@ -181,6 +184,13 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
+def _print(raw: engine.RawResult, device: Device) -> None:
+    """Pass on what the kernel printed."""
+    if raw.print_count:
+        sys.stdout.write(printed_text(raw.prints, raw.print_count, device.text_at))
+        sys.stdout.flush()
+
+
 class _Check:
     """The state of one check over its schedules."""
 
@@ -206,6 +216,7 @@ class _Check:
             return False
         if first:
             self.first_device = device
+            _print(raw, device)
         faults = self._faults(raw, device)
         self.faults += faults
         if raw.race_count:
@@ -380,6 +391,7 @@ class _Check:
                     located,
                     other,
                     int(row[Fault.OTHER_THREAD]),
+                    device.text_at(address) if kind == FaultKind.TRAP else "",
                 ),
             )
         return list(merged.values())

@@ -88,6 +88,14 @@ class Device:
         at = bisect.bisect_right(starts, offset) - 1
         return self.objects[at] if at >= 0 else None
 
+    def text_at(self, address: int) -> str:
+        """The string that ends with a zero byte at a device address; "" outside the arena."""
+        offset = address - ARENA
+        if not 0 <= offset < self.size:
+            return ""
+        data = self.arena[offset : min(offset + 4096, self.size)].tobytes()
+        return data.split(b"\0")[0].decode("utf-8", "replace")
+
     def write_back(self) -> None:
         """Copy every buffer, and every variable that the launch gives, to its host array."""
         for item in self.objects:

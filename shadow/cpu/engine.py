@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 from racedart.shadow import word
 from racedart.shadow.cpu.device import Device
-from racedart.shadow.cpu.layout import Context, Fault, Frame, Log, Race, Schedule, Slot, Stop, Team
+from racedart.shadow.cpu.layout import Context, Fault, Frame, Log, Print, Race, Schedule, Slot, Stop, Team
 from racedart.shadow.cpu.program import Program
 from racedart.shadow.cpu.runtime import run_blocks
 from racedart.shadow.cpu.slow_path import FAULT_LIMIT
@@ -35,6 +35,8 @@ WORTHWHILE_THREADS = 1 << 12
 LINE_WORDS = 8
 """Words of a cache line."""
 RACES = 1 << 18
+PRINTS = 1 << 14
+"""Calls of printf that are kept."""
 MEETING_FAULTS = 4096
 """Room for faults of meetings, behind that for the faulty accesses of every instruction."""
 SHARED_FIELD = 1 << 62
@@ -73,6 +75,8 @@ class RawResult:
     exits: Words
     conservative: bool
     unstarted: int
+    prints: Words = field(default_factory=lambda: np.zeros((0, int(Print.SIZE)), np.int64))
+    print_count: int = 0
 
 
 def run(
@@ -147,6 +151,8 @@ class _Worker:
         groups = _barrier_groups(program)
         sink = np.zeros(16, np.int64)
         watching = watch.log_capacity > 0
+        capacity_of_prints = PRINTS if program.prints else 0
+        self.prints = np.zeros((capacity_of_prints, int(Print.SIZE)), np.int64)
         self.exits = np.full((blocks * threads if watching else 0, 2), -1, np.int64)
         values = {
             Context.TEAM: _address(team),
@@ -171,9 +177,11 @@ class _Worker:
             Context.DYNAMIC_SHARED: launch.shared_bytes,
             Context.SITE_GROUPS: _address(groups),
             Context.ALONE: int(alone),
+            Context.PRINTS: _address(self.prints),
+            Context.PRINTS_CAPACITY: len(self.prints),
         }
-        for field, value in values.items():
-            self.context[field] = value
+        for word_, value in values.items():
+            self.context[word_] = value
         self.context[Context.NTID_X : Context.NTID_Z + 1] = launch.block
         self.context[Context.NCTAID_X : Context.NCTAID_Z + 1] = launch.grid
 
@@ -231,6 +239,8 @@ class _Worker:
             self.exits,
             bool(context[Context.CONSERVATIVE]),
             unstarted,
+            self.prints[: min(int(context[Context.PRINTS_COUNT]), len(self.prints))],
+            int(context[Context.PRINTS_COUNT]),
         )
 
 

@@ -83,7 +83,10 @@ class Context(enum.IntEnum):
     CONSERVATIVE = 30
     FAULTED = 31
     ALONE = 32
-    SIZE = 33
+    PRINTS = 33
+    PRINTS_CAPACITY = 34
+    PRINTS_COUNT = 35
+    SIZE = 36
 
 
 class Schedule(enum.IntEnum):
@@ -243,6 +246,16 @@ class Log(enum.IntEnum):
     BEFORE = 6
     PLACE = 7
     SIZE = 8
+
+
+class Print(enum.IntEnum):
+    """Words of a call of printf: the address of its format, who called, and its arguments as in memory."""
+
+    FORMAT = 0
+    THREAD = 1
+    BLOCK = 2
+    ARGUMENTS = 4
+    SIZE = 36
 
 
 class Fault(enum.IntEnum):

@@ -14,6 +14,7 @@ from racedart.shadow.cpu.cache import cached_bytes, fingerprint
 from racedart.shadow.cpu.layout import ALIGNMENT, ARENA, GUARD
 from racedart.shadow.cpu.translate import Translation, translate
 from racedart.shadow.instrument.blocks import blocks_are_independent
+from racedart.shadow.instrument.grids import called
 from racedart.shadow.instrument.plan import Plan, make_plan
 from racedart.shadow.outcome import Mode
 from racedart.shadow.ptx.inline import inline_calls
@@ -33,7 +34,7 @@ class Program:
     module_offsets: variable -> byte offset in the arena. shared_offsets: variable -> offset in shared memory.
     static_shared: bytes of the static arrays, at whose aligned end dynamic shared memory begins.
     local_bytes: local memory of one thread. param_offsets: offset of each parameter, in order.
-    independent: blocks cannot observe each other without an alarm of the checker.
+    independent: blocks cannot observe each other without an alarm of the checker. prints: it calls printf.
     """
 
     module: Module
@@ -47,6 +48,7 @@ class Program:
     param_offsets: tuple[int, ...]
     param_bytes: int
     independent: bool
+    prints: bool
     engine: Any
     step: int
 
@@ -95,6 +97,7 @@ def load_program(ptx: str, entry: str, mode: Mode, path: str = "") -> Program:
         _aligned(param_bytes, 16),
         # The published machine misses races, so that the absence of an alarm proves nothing.
         mode == "exact" and blocks_are_independent(plan),
+        any(called(instruction) == "vprintf" for instruction in plan.graph.instructions),
         engine,
         engine.get_function_address("racedart_step"),
     )
@@ -138,6 +141,7 @@ def _compiled(ir: str, mode: Mode, big: bool, inlined: bool) -> bytes:
         "declare void @racedart_check(i64, i64, i64, i64, i64, i64)\n"
         "declare i64 @racedart_locate(i64, i64, i64, i64)\n"
         "declare i64 @racedart_fault(i64, i64, i64, i64)\n"
+        "declare i64 @racedart_printed(i64, i64, i64, i64)\n"
     )
     try:
         module = llvm.parse_assembly(declarations + ir)

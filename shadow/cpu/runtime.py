@@ -90,8 +90,10 @@ def _helpers(mode: Mode) -> str:
         _compiled("racedart_report", slow_path.report, 6, returns=False),
         _compiled("racedart_locate", slow_path.locate, 4, returns=True),
         _compiled("racedart_fault", slow_path.fault, 4, returns=True),
+        _compiled("racedart_printed", slow_path.printed, 4, returns=True),
     ]
-    return _linked(parts, {"racedart_check", "racedart_locate", "racedart_fault"}, level=2)
+    exported = {"racedart_check", "racedart_locate", "racedart_fault", "racedart_printed"}
+    return _linked(parts, exported, level=2)
 
 
 def set_inlining(module: Any, inlined: bool) -> None:
@@ -99,7 +101,7 @@ def set_inlining(module: Any, inlined: bool) -> None:
     for function in module.functions:
         if function.name == "racedart_check":
             function.add_function_attribute("alwaysinline" if inlined else "noinline")
-        elif function.name in {"racedart_report", "racedart_locate", "racedart_fault"}:
+        elif function.name in {"racedart_report", "racedart_locate", "racedart_fault", "racedart_printed"}:
             function.add_function_attribute("noinline")
 
 

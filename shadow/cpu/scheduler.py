@@ -37,6 +37,7 @@ from racedart.shadow.cpu.meetings import (
     release_thread,
 )
 from racedart.shadow.cpu.primitives import add, get, put, step_thread
+from racedart.shadow.cpu.slow_path import append_fault
 
 _SLOT_BYTES = int(Slot.SIZE) * 8
 _EPOCH_WORD = word.EPOCH << word.EPOCH_SHIFT
@@ -207,7 +208,8 @@ def run_slot(schedule: Any, slot: Any, state: Any) -> Any:
                 elif status == Status.UNMODELLED or status == Status.TRAPPED:
                     kind = FaultKind.UNMODELLED if status == Status.UNMODELLED else FaultKind.TRAP
                     at = get(frame, Frame.SITE)
-                    record_fault(context, kind, at, t, get(frame, Frame.BLOCK), at, t)
+                    said = get(frame, Frame.VALUE) if status == Status.TRAPPED else 0
+                    append_fault(context, kind, at, t, get(frame, Frame.BLOCK), said, at, t)
                     put(team, Team.STOP, Stop.STUCK)
                     return progress
             if status == Status.BARRIER:

@@ -19,6 +19,7 @@ from racedart.shadow.cpu.layout import (
     FaultKind,
     Frame,
     Log,
+    Print,
     Race,
     Stop,
     Team,
@@ -31,6 +32,7 @@ FAULT_LIMIT = 64
 """How many faulty accesses are recorded for each site, so that none hides what goes wrong elsewhere."""
 
 _STATE, _RACE, _WATCHED, _OUTSIDE = word.STATE_MASK, word.RACE, word.WATCHED, word.OUTSIDE
+_FORMAT_LIMIT, _PERCENT, _PRINT_BYTES = 4096, ord("%"), int(Print.SIZE) * 8
 _RACE_BYTES, _LOG_BYTES, _FAULT_BYTES = int(Race.SIZE) * 8, int(Log.SIZE) * 8, int(Fault.SIZE) * 8
 
 
@@ -133,6 +135,7 @@ def fault(thread: Any, site: Any, address: Any, size: Any) -> Any:
     return sink
 
 
+@register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
 def locate(thread: Any, address: Any, size: Any, site: Any) -> Any:
     """Host address of `size` bytes at a generic device address; records a fault and gives the sink.
 
@@ -159,3 +162,36 @@ def locate(thread: Any, address: Any, size: Any, site: Any) -> Any:
     if offset >= 0 and offset + size <= get(context, Context.PARAMS_SIZE):
         return get(context, Context.PARAMS_HOST) + offset
     return fault(thread, site, address, 0)
+
+
+def printed(thread: Any, text: Any, arguments: Any, site: Any) -> Any:
+    """Note a call of printf whose format stands in global memory; how many conversions the format has."""
+    context = get(thread, Frame.CONTEXT)
+    locate(thread, text, 1, site)
+    count = 0
+    before = 0
+    for k in range(_FORMAT_LIMIT):
+        offset = text - ARENA + k
+        if not 0 <= offset < get(context, Context.ARENA_SIZE):
+            break
+        character = load_unaligned(get(context, Context.ARENA_HOST) + offset) & 0xFF
+        if character == 0:
+            break
+        if character == _PERCENT and before == _PERCENT:
+            count -= 1
+            character = 0
+        elif character == _PERCENT:
+            count += 1
+        before = character
+    row = add(context, Context.PRINTS_COUNT, 1)
+    if row < get(context, Context.PRINTS_CAPACITY):
+        entry = get(context, Context.PRINTS) + row * _PRINT_BYTES
+        put(entry, Print.FORMAT, text)
+        put(entry, Print.THREAD, get(thread, Frame.LINEAR))
+        put(entry, Print.BLOCK, get(thread, Frame.BLOCK))
+        at = arguments - LOCAL_WINDOW
+        for k in range(Print.SIZE - Print.ARGUMENTS):
+            if 0 <= at < get(context, Context.LOCAL_SIZE):
+                put(entry, Print.ARGUMENTS + k, load_unaligned(get(thread, Frame.LOCAL_HOST) + at))
+            at += 8
+    return count

@@ -3,8 +3,7 @@
 The function runs the thread of the frame from its resume point to its next meeting with other threads,
 to a yield (every loop has a budget of iterations, so that a spinning thread lets others run), or to its
 end, and returns a Status. Registers live across such a point are saved in the frame. An instruction
-without a translation ends the launch when it is reached, and is named. The output of `printf` is dropped; it
-touches no memory that others see.
+without a translation ends the launch when it is reached, and is named.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from racedart.shadow.cpu.atomics import ATOMICS
-from racedart.shadow.cpu.calls import give_back
+from racedart.shadow.cpu.calls import argument, give_back
 from racedart.shadow.cpu.control import MEETINGS, NOTHING
 from racedart.shadow.cpu.emitter import Emitter, Unmodelled, last_type
 from racedart.shadow.cpu.floats import FLOAT_OPERATIONS
@@ -163,6 +162,8 @@ class _Translator:
             self.leave(Status.EXITED)
             return True
         if opcode in {"trap", "brkpt"} or called(instruction) == "__assertfail":
+            failed = argument(emitter, instruction, 0, 64) if opcode == "call" else "0"
+            emitter.set_frame(Frame.VALUE, failed)
             emitter.set_frame(Frame.SITE, site)
             self.leave(Status.TRAPPED)
             return True
@@ -340,15 +341,18 @@ def _grid_call(translator: _Translator, site: int, instruction: Instruction) -> 
     give_back(translator.emitter, instruction, 32, "0")
 
 
-def _ignored(translator: _Translator, site: int, instruction: Instruction) -> None:
-    """vprintf: its output is dropped."""
-    give_back(translator.emitter, instruction, 32, "0")
+def _print(translator: _Translator, site: int, instruction: Instruction) -> None:
+    """vprintf(format, arguments): noted, and printed after the run; gives the number of arguments."""
+    emitter = translator.emitter
+    text, values = (argument(emitter, instruction, k, 64) for k in range(2))
+    count = emitter.new(f"call i64 @racedart_printed(i64 %frame_address, i64 {text}, i64 {values}, i64 {site})")
+    give_back(emitter, instruction, 32, emitter.new(f"trunc i64 {count} to i32"))
 
 
 _RUNTIME: dict[str, Callable[[_Translator, int, Instruction], None]] = {
     HANDLE: _grid_handle,
     SYNCHRONIZE: _grid_call,
-    "vprintf": _ignored,
+    "vprintf": _print,
 }
 """Functions of the device runtime."""
 

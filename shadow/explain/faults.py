@@ -19,7 +19,7 @@ class Faulty:
     """A fault of a run.
 
     kind: the name of a fault kind in lower case. address: (shared, byte offset), or None where it lies in
-    no memory of the launch. raw: the device address.
+    no memory of the launch. raw: the device address. text: of a failed assertion.
     """
 
     kind: str
@@ -30,6 +30,7 @@ class Faulty:
     address: tuple[bool, int] | None = None
     other_site: int = 0
     other_thread: int = 0
+    text: str = ""
 
 
 def fault_findings(
@@ -134,7 +135,8 @@ def fault_reasons(
             reasons.append(Reason("instruction", f"{what} is not modelled; the launch ended there", place, text))
         elif fault.kind == "trap":
             who = _thread(fault.thread, fault.block, launch)
-            how = "an assertion failed" if instruction.opcode == "call" else "the kernel ended itself by a trap"
+            failed = f"an assertion failed: {fault.text}," if fault.text else "an assertion failed"
+            how = failed if instruction.opcode == "call" else "the kernel ended itself by a trap"
             reasons.append(Reason("trap", f"{how} and the launch ended there; {who}", place, text))
     return reasons
 

@@ -91,7 +91,8 @@ def _candidates(trace: Trace, rows: Column) -> Iterator[tuple[int, Column]]:
             yield from _across_blocks(trace, of_interval)
         # A barrier of the grid does not order what threads did that had exited before it.
         gone = trace.exits[trace.block[rows] * trace.threads + trace.thread[rows], 0] >> GRID_SHIFT <= intervals
-        if gone.any() and not gone.all():
+        gone &= intervals < intervals.max()
+        if gone.any():
             few = _few_of_each_site(trace, rows)
             for a in _few_of_each_site(trace, rows[gone]):
                 later = few[(few > a) & (trace.barriers[few] >> GRID_SHIFT > trace.barriers[a] >> GRID_SHIFT)]

@@ -14,8 +14,8 @@ from racedart.shadow.instrument.plan import Plan
 from racedart.shadow.ptx.cfg import destinations
 from racedart.shadow.ptx.model import Instruction, Symbol
 
-_SILENT_CALLS = frozenset({"vprintf", "__assertfail"})
-"""Functions of the device runtime that give nothing back on which blocks could differ."""
+_SILENT_CALLS = frozenset({"__assertfail"})
+"""Functions of the device runtime on which blocks cannot differ; the order of what they print could."""
 
 
 def blocks_are_independent(plan: Plan) -> bool:

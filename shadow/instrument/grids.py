@@ -71,7 +71,8 @@ def grid_barriers(instructions: Sequence[Instruction]) -> GridBarriers:
     if not handles:
         return found
     derived = _derived(instructions, handles)
-    arrivals, polls = set(), set()
+    arrivals: set[int] = set()
+    polls: set[int] = set()
     for i, instruction in enumerate(instructions):
         if i in handles or not derived.intersection(sources(instruction)):
             continue
