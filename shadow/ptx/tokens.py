@@ -7,14 +7,13 @@ dropped. Preprocessor lines are not handled; compilers do not emit them.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from racedart.finding.errors import InputError
 
 _TOKEN = re.compile(
     r"""
-      (?P<space>   [ \t\r\f]+ | //[^\n]* | /\*.*?\*/ )
-    | (?P<newline> \n )
+      (?P<space>   (?: [ \t\r\f\n]+ | //[^\n]* | /\*.*?\*/ )+ )
     | (?P<string>  "(?:[^"\\\n]|\\.)*" )
     | (?P<float>   0[fF][0-9A-Fa-f]{8}(?![0-9A-Fa-f]) | 0[dD][0-9A-Fa-f]{16}(?![0-9A-Fa-f])
                  | \d+\.\d*(?:[eE][+-]?\d+)? | \d+[eE][+-]?\d+ )
@@ -26,8 +25,7 @@ _TOKEN = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """kind: "string", "float", "int", "name", "mark" or "end"; line from 1."""
 
     kind: str
@@ -50,20 +48,16 @@ def tokenize(text: str) -> list[Token]:
     """
     tokens: list[Token] = []
     line, position = 1, 0
-    match_at = _TOKEN.match
-    while position < len(text):
-        match = match_at(text, position)
-        if match is None:
-            rest = text[position : position + 20].split("\n")[0]
-            raise PtxSyntaxError(f"unexpected character at {rest!r}", line)
+    for match in iter(_TOKEN.scanner(text).match, None):  # type: ignore[attr-defined]  # not in the stubs
         kind = match.lastgroup
         value = match.group()
         position = match.end()
-        if kind == "newline":
-            line += 1
-        elif kind == "space":
+        if kind == "space":
             line += value.count("\n")
         else:
-            tokens.append(Token(str(kind), value, line))
+            tokens.append(Token(kind, value, line))
+    if position < len(text):
+        rest = text[position : position + 20].split("\n")[0]
+        raise PtxSyntaxError(f"unexpected character at {rest!r}", line)
     tokens.append(Token("end", "", line))
     return tokens
