@@ -201,3 +201,36 @@ def text_sections(elf: bytes) -> dict[bytes, bytes]:
         if text.startswith(b".text."):
             found[text] = elf[start : start + length]
     return found
+
+
+def test_a_call_chain_is_followed_beyond_the_place_before() -> None:
+    text = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k() {
+.loc 1 7 3
+.loc 2 182 9, function_name $s0, inlined_at 1 7 3
+.loc 4 377 13, function_name $s0, inlined_at 2 182 9
+bar.sync 0;
+.loc 1 9 3
+.loc 4 394 13, function_name $s0, inlined_at 1 9 3
+bar.sync 1;
+.loc 5 126 1, function_name $s0, inlined_at 4 377 13
+ret;
+}
+.file 1 "k.cu"
+.file 2 "a.h"
+.file 4 "b.h"
+.file 5 "c.h"
+"""
+    body = parse_module(text).functions["k"].body
+    assert body is not None
+    chains = []
+    for statement in body:
+        assert isinstance(statement, Instruction)
+        chain, loc = [], statement.loc
+        while loc is not None:
+            chain.append((loc.file, loc.line))
+            loc = loc.inlined_at
+        chains.append(chain)
+    assert chains == [[(4, 377), (2, 182), (1, 7)], [(4, 394), (1, 9)], [(5, 126), (4, 377), (2, 182), (1, 7)]]

@@ -88,6 +88,7 @@ class _Body:
     taken: set[str] = field(default_factory=set)
     scope_count: int = 0
     loc: Loc | None = None
+    places: dict[tuple[int, int, int], Loc] = field(default_factory=dict)
 
 
 class _Parser:
@@ -511,15 +512,16 @@ class _Parser:
             else:
                 raise self.error(f"unknown .loc attribute {word!r}")
         # An inlined `.loc` names only its immediate call site; the caller's own frame is the last
-        # `.loc` seen there, which may itself be inlined.
-        previous = self.body.loc
-        while inlined_at is not None and previous is not None:
-            same = (previous.file, previous.line, previous.column)
-            if same == (inlined_at.file, inlined_at.line, inlined_at.column):
-                inlined_at = previous
-                break
-            previous = previous.inlined_at
-        return Loc(file, line, column, function, inlined_at)
+        # `.loc` seen there, which may itself be inlined: in the chain of the one before, or anywhere above.
+        if inlined_at is not None:
+            site = (inlined_at.file, inlined_at.line, inlined_at.column)
+            previous = self.body.loc
+            while previous is not None and (previous.file, previous.line, previous.column) != site:
+                previous = previous.inlined_at
+            inlined_at = previous or self.body.places.get(site, inlined_at)
+        found = Loc(file, line, column, function, inlined_at)
+        self.body.places[file, line, column] = found
+        return found
 
     def registers(self) -> None:
         self.expect(".reg")
