@@ -81,7 +81,7 @@ def test_exit_codes_do_not_depend_on_the_format(
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        ([], "no target: give FILE::KERNEL or a Python program"),
+        ([], "no target: give FILE::KERNEL or a program"),
         (["samples/histogram.py::racy"], "give --grid and --block"),
         (["samples/double_buffer.cu"], "not a Python program; name one kernel"),
         (["--grid", "4", "samples/histogram.py"], "--grid belongs to the check of one kernel"),
