@@ -118,3 +118,12 @@ def test_fixes_lead_to_a_clean_source(tmp_path: Path) -> None:
     assert made >= 1
     assert "map(tofrom: a[0:n], argc) map(to: b[0:n])" in path.read_text()
     assert [f for f in racedart.lint(path) if f.fix is not None and f.fix.edits] == []
+
+
+def test_an_array_parameter_is_what_it_points_to(tmp_path: Path) -> None:
+    path = tmp_path / "case.c"
+    function = f"void add(int n, double a[], double b[n]) {{\n{REGION}{KERNEL}}}\n}}\n"
+    path.write_text(BEFORE.replace("int main", function + "int main") + "add(n, a, b);\n" + AFTER)
+    assert racedart.lint(path) == ()
+    path.write_text(path.read_text().replace("map(to: b[0:n])", ""))
+    assert [(f.rule, f.properties["variable"]) for f in racedart.lint(path)] == [("M101", "b")]

@@ -444,7 +444,10 @@ class _Unit:
             return
         kind = referenced.kind.name
         if kind in {"VAR_DECL", "PARM_DECL"}:
-            node.ref = self.variable(referenced).key
+            variable = self.variable(referenced)
+            node.ref = variable.key
+            if kind == "PARM_DECL" and node.type.kind == "array":
+                node.type = variable.type  # libclang shows a parameter's type before it decays
         elif kind == "ENUM_CONSTANT_DECL":
             node.value = int(referenced.enum_value)
         elif kind in FUNCTIONS:
