@@ -42,6 +42,7 @@ def examine() -> Iterator[Line]:
         path = shutil.which(tool)
         yield Line("ok" if path else "note", tool, _version(path) if path else "not on PATH; nothing needs it")
     yield _driver()
+    yield _tried("map --verify (clang)", _offload, "only `racedart map --verify` needs it", "note")
 
 
 def _package(name: str) -> Line:
@@ -51,13 +52,19 @@ def _package(name: str) -> Line:
         return Line("missing", name, "pip install racedart")
 
 
-def _tried(what: str, trial: Callable[[], str], remedy: str) -> Line:
+def _offload() -> str:
+    from racedart.analyzer.verify import find_toolchain
+
+    return find_toolchain().clang
+
+
+def _tried(what: str, trial: Callable[[], str], remedy: str, status: str = "missing") -> Line:
     try:
         return Line("ok", what, trial())
     except RacedartError as error:
-        return Line("missing", what, f"{str(error).splitlines()[0]}; {remedy}")
+        return Line(status, what, f"{str(error).splitlines()[0]}; {remedy}")
     except Exception as error:  # a broken installation fails in any way; doctor is there to say so
-        return Line("missing", what, f"{type(error).__name__}: {error}; {remedy}")
+        return Line(status, what, f"{type(error).__name__}: {error}; {remedy}")
 
 
 _PTX = """.version 8.0
