@@ -23,19 +23,17 @@ _ROUNDS = 20
 Path = Union[str, "os.PathLike[str]"]
 
 
-def infer_mapping(
-    *paths: Path, args: Sequence[str] = (), build: Path | None = None, replace: bool = False
-) -> Mapping:
+def infer_mapping(*paths: Path, args: Sequence[str] = (), build: Path | None = None) -> Mapping:
     """The data mapping of the program that C and C++ sources form.
 
-    args: compiler flags. build: a folder with compile_commands.json. replace: put aside the mappings that are
-    there. The result has `.edits`, `.diff()`, `.decisions` and `.findings`; nothing is written.
+    args: compiler flags. build: a folder with compile_commands.json. Mappings that are there are kept. The result
+    has `.edits`, `.diff()`, `.decisions` and `.findings`; nothing is written.
 
     Raises UsageError without a source, InputError for a source that cannot be read.
     """
     from racedart.analyzer.programs import collect, one_program
 
-    return _infer(Inference(one_program(collect(paths), tuple(args), build), tuple(args), build, replace))
+    return _infer(Inference(one_program(collect(paths), tuple(args), build), tuple(args), build))
 
 
 def lint(*paths: Path, args: Sequence[str] = (), build: Path | None = None) -> tuple[Finding, ...]:
@@ -57,7 +55,6 @@ class Inference:
     program: Program
     args: tuple[str, ...]
     build: Path | None
-    replace: bool = False
 
 
 def infer_all(
@@ -95,7 +92,7 @@ def _infer(request: Inference) -> Mapping:
 
     paths = [unit.path for unit in request.program.units]
     build = None if request.build is None else os.fspath(request.build)
-    mapping = infer(paths, request.args, build, request.replace)
+    mapping = infer(paths, request.args, build)
     return replace(mapping, findings=_plain(mapping.findings), problems=_plain(mapping.problems))
 
 

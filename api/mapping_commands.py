@@ -61,7 +61,6 @@ def _common(command: Any) -> Any:
     "-o", "--output", type=click.Path(dir_okay=False), help="Write the changed source here; for one file."
 )
 @click.option("--backup", is_flag=True, help="With --write: keep each original as FILE.orig.")
-@click.option("--replace", is_flag=True, help="Put aside the data mappings that are there, and infer all anew.")
 @click.option("--explain", is_flag=True, help="Say for each directive and clause why it is there.")
 @click.option("--graph", type=click.Path(dir_okay=False), help="Draw the AST-CFG: a .dot or .svg file.")
 @click.option("--verify", is_flag=True, help="Compile and run before and after on clang's host device.")
@@ -78,7 +77,7 @@ def map_command(context: click.Context, /, **given: Any) -> int:
     one program; with several, each is one together with the files of its folder that have none.
 
     Exit code: 0 done, 1 something would change (--check), 2 usage or input, 3 no safe mapping, or one that --verify
-    finds wrong (the file is left as it is), 4 internal error.
+    finds wrong (the file is left as it is), or code that was not seen, 4 internal error.
     """
     from racedart import mapping as engine
     from racedart.analyzer.programs import collect, programs
@@ -92,7 +91,7 @@ def map_command(context: click.Context, /, **given: Any) -> int:
     found = programs(paths, flags, given["build"])
     if given["graph"]:
         _draw(found, given["graph"])
-    requests = [engine.Inference(program, flags, given["build"], given["replace"]) for program in found]
+    requests = [engine.Inference(program, flags, given["build"]) for program in found]
     with _progress("inferring", len(requests)) as done:
         results = engine.infer_all(requests, given["jobs"], done)
     outcomes = [_outcome(program, result, given) for program, result in zip(found, results, strict=True)]
@@ -182,7 +181,10 @@ class _Outcome:
             return USAGE
         if not self.is_safe:
             return INCOMPLETE
-        return CHANGES if action == "check" and self.has_changes else 0
+        if action == "check" and self.has_changes:
+            return CHANGES
+        # What was not seen may matter: a header that is missing, code with errors.
+        return INCOMPLETE if self.mapping is not None and self.mapping.problems else 0
 
     def show(self, given: dict[str, Any]) -> None:
         if self.mapping is None:
