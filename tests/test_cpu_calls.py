@@ -56,6 +56,29 @@ def test_a_failed_assertion_is_named() -> None:
     assert "thread (1, 0, 0)" in reason.message
 
 
+OUTSIDE = """
+__device__ __noinline__ int down(int n) { return n < 2 ? n : down(n - 1) + down(n - 2); }
+extern "C" __global__ void recursive(int* a) { a[0] = down(a[1]); }
+extern "C" __global__ void indirect(int* a) {
+  int (*const chosen[])(int) = {down, abs};
+  a[0] = chosen[a[1] & 1](a[0]);
+}
+extern "C" __global__ void allocates(int* a) { a[0] = *(int*)malloc(a[1]); }
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("recursive", "down"), ("indirect", "the address of abs"), ("allocates", "malloc")]
+)
+def test_a_call_that_stays_is_named(name: str, said: str) -> None:
+    run = racedart.check(racedart.cuda_kernel(OUTSIDE, name), 1, 1, np.full(2, 5, np.int32))
+    assert run.verdict == "incomplete"
+    (reason,) = run.reasons
+    assert said in reason.message
+    assert reason.location is not None
+    assert reason.location.line == {"recursive": 2, "indirect": 5, "allocates": 8}[name]
+
+
 INTEGERS = ["%d", "%5d|%-5d", "%+d", "%05i", "%u", "%x", "%#X", "%#o", "%hhd", "%hu", "%lld", "%llx", "%*d", "%c"]
 DOUBLES = ["%f", "%8.3f", "%-12e|", "%G", "%+.0f", "%.*f"]
 

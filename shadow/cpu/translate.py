@@ -183,6 +183,10 @@ class _Translator:
         if opcode == "call" and called(instruction) in _RUNTIME:
             _RUNTIME[called(instruction)](self, site, instruction)
             return False
+        if opcode == "call":
+            if any(isinstance(operand, Register) for operand in instruction.operands):
+                raise Unmodelled("an indirect call")
+            raise Unmodelled(f"a call of {called(instruction)}, recursive or defined elsewhere,")
         if opcode in MEETINGS:
             written = set(destinations(instruction))
             MEETINGS[opcode](
