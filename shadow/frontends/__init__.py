@@ -12,6 +12,7 @@ from typing import Any
 from racedart.finding.errors import UsageError
 from racedart.shadow.frontends.arguments import parse_argument
 from racedart.shadow.frontends.cuda_cpp import CudaKernel, cuda_kernel
+from racedart.shadow.frontends.cupy_source import raw_kernel
 from racedart.shadow.frontends.dimensions import check_dimensions
 from racedart.shadow.frontends.target import load_target
 from racedart.shadow.launch import Launch
@@ -27,7 +28,7 @@ def make_launch(
     shared_bytes: int = 0,
     optimised: bool = True,
 ) -> Launch:
-    """The launch of a kernel: a Numba `@cuda.jit` dispatcher or a CudaKernel.
+    """The launch of a kernel: a Numba `@cuda.jit` dispatcher, a CudaKernel or a CuPy RawKernel.
 
     grid in blocks, block in threads: an int or up to three. args: NumPy arrays, which the run writes back in
     place, and scalars. shared_bytes: dynamic shared memory. optimised: False for a build in which every access
@@ -38,11 +39,14 @@ def make_launch(
     shape = check_dimensions(grid, block, shared_bytes)
     if isinstance(kernel, CudaKernel):
         return kernel.launch(*shape, args, shared_bytes, optimised)
+    raw = raw_kernel(kernel)
+    if raw is not None:
+        return raw.launch(*shape, args, shared_bytes, optimised)
     if hasattr(kernel, "py_func") and hasattr(kernel, "targetoptions"):
         from racedart.shadow.frontends.numba_kernel import numba_launch
 
         return numba_launch(kernel, *shape, args, shared_bytes, optimised)
     raise UsageError(
-        f"{kernel!r} is a {type(kernel).__name__}, not a kernel: give a function decorated with @cuda.jit, "
-        "or racedart.cuda_kernel(source or path, name)"
+        f"{kernel!r} is a {type(kernel).__name__}, not a kernel: give a function decorated with @cuda.jit, a CuPy "
+        "RawKernel, or racedart.cuda_kernel(source or path, name)"
     )

@@ -8,11 +8,13 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
 from racedart.finding.errors import InputError, MissingDependencyError, UsageError
-from racedart.shadow.frontends.cuda_cpp import SUFFIXES, cuda_kernel, kernel_names
+from racedart.shadow.frontends.cuda_cpp import SUFFIXES, CudaKernel, cuda_kernel, kernel_names
+from racedart.shadow.frontends.cupy_source import cupy_source
 
 
 def load_target(
@@ -30,7 +32,20 @@ def load_target(
     if not os.path.isfile(path):
         raise InputError(f"{path}: not a regular file: write FILE::KERNEL with the path of a .py, .cu or .ptx file")
     if path.endswith(".py"):
-        module = _imported(path)
+        source = cupy_source(path)
+        raw = source.kernel(name) if source is not None and name else None
+        if raw is not None:
+            return _with_options(raw, defines, options, include_dirs)
+        if source is not None and source.raws and not name:
+            listed = ", ".join(raw.shown for raw in source.raws)
+            raise UsageError(f"{target} names no kernel: write {path}::KERNEL; CuPy kernels there: {listed}")
+        try:
+            module = _imported(path)
+        except InputError as error:
+            if source is None:
+                raise
+            listed = ", ".join(raw.shown for raw in source.raws) or "none"
+            raise InputError(f"{path} has no CuPy kernel {name!r}; those there: {listed}. {error}") from None
         kernels = _kernels_of(module)
         if not separator or not name:
             listed = ", ".join(kernels) or "none"
@@ -43,6 +58,14 @@ def load_target(
             raise UsageError(f"{target} names no kernel: write '{path}::KERNEL'; kernels there: {listed}")
         return kernel
     raise UsageError(f"{path}: not a .py, .cu or .ptx file; write FILE::KERNEL")
+
+
+def _with_options(
+    kernel: CudaKernel, defines: Sequence[str], options: Sequence[str], include_dirs: Sequence[str]
+) -> CudaKernel:
+    """A kernel with further options, which come after its own and win."""
+    given = (*kernel.options, *options, *(f"-D{define}" for define in defines))
+    return replace(kernel, options=given, include_dirs=(*kernel.include_dirs, *include_dirs))
 
 
 def _imported(path: str) -> ModuleType:

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from racedart.finding.errors import InputError, MissingDependencyError, UsageError
-from racedart.finding.model import Finding, Reason
+from racedart.finding.model import Finding, Location, Reason
 from racedart.finding.run import LaunchRecord, Program, run_from_json
 from racedart.shadow.frontends.cudart import is_program, require_program
+from racedart.shadow.frontends.cupy_source import cupy_source
 from racedart.shadow.outcome import Options
 from racedart.shadow.programs.session import Selection
 
@@ -159,7 +160,7 @@ def _place(launch: LaunchRecord) -> dict[str, str]:
 
 def _of_the_program(program: Program, launches: Sequence[LaunchRecord], reasons: Sequence[Reason]) -> list[Reason]:
     """Why the run as a whole says less than its launches."""
-    found = []
+    found = _cupy_kernels(program.argv[0])
     name = program.argv[0]
     if program.exit_code < 0:
         try:
@@ -179,4 +180,21 @@ def _of_the_program(program: Program, launches: Sequence[LaunchRecord], reasons:
                 "checked by racedart check FILE::KERNEL --grid N --block N [--arg ...]"
             )
         found.append(Reason("program", text))
+    return found
+
+
+def _cupy_kernels(path: str) -> list[Reason]:
+    """The CuPy kernels in a script, whose launches are not intercepted."""
+    source = cupy_source(path) if path.endswith(".py") else None
+    found = []
+    for raw in source.raws if source is not None else ():
+        name = raw.names[0] if raw.names else raw.variable or "KERNEL"
+        text = (
+            f"launches of the CuPy {raw.kind} {raw.shown} are not intercepted: check it by itself, "
+            f"racedart check '{path}::{name}' --grid N --block N [--arg ...]"
+        )
+        found.append(Reason("cupy", text, Location(path, raw.line)))
+    for name, line in source.made_by_cupy.items() if source is not None else ():
+        text = f"{name} is a kernel that CuPy makes itself, which cannot be checked"
+        found.append(Reason("cupy", text, Location(path, line)))
     return found
