@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from racedart.finding.errors import UsageError
@@ -52,6 +53,7 @@ def check(
     thorough: bool = False,
     jobs: int = 0,
     progress: Callable[[int, int], None] | None = None,
+    variables: Mapping[str, Any] = MappingProxyType({}),
 ) -> Run:
     """Check one launch of a kernel.
 
@@ -61,7 +63,8 @@ def check(
     in which threads run. schedules: how many orders are tried. timeout: seconds for each run, None for no
     limit. thorough: also check the unoptimised build, where every access of the source stands, and mark what only
     that one shows. jobs: cores to use, 0 for all; findings do not depend on it. progress: called now and then
-    with the blocks of a run that ended, and all its blocks.
+    with the blocks of a run that ended, and all its blocks. variables: values of the `__constant__` and
+    `__device__` variables of CUDA C++, by name.
 
     Raises UsageError for a launch that does not fit the kernel, InputError for code that does not compile,
     MissingDependencyError where a package is needed that is not installed.
@@ -71,9 +74,10 @@ def check(
     from racedart.shadow.launch import short_text
 
     options = replace(_options(engine, mode, seed, schedules, timeout, jobs), progress=progress)
+    _require(options.engine == "cpu" or not variables, "variables can be set with the CPU engine only")
 
     def make(optimised: bool) -> Launch:
-        return frontends.make_launch(kernel, grid, block, args, shared_bytes, optimised)
+        return frontends.make_launch(kernel, grid, block, args, shared_bytes, optimised, variables)
 
     checked = check_builds(make, options, thorough, tuple(short_text(value) for value in args))
     return Run(checked.findings, checked.reasons, checked.records, __version__, None, checked.sources)

@@ -112,6 +112,7 @@ class _CheckCommand(click.Command):
 @click.option("--grid", help="Blocks: N, or X,Y or X,Y,Z. Required for a kernel.")
 @click.option("--block", help="Threads of a block: N, or X,Y or X,Y,Z. Required for a kernel.")
 @click.option("--arg", "args", multiple=True, help="An argument, in order: zeros:1024:f4, 32:i4, FILE.npy, ...")
+@click.option("--set", "variables", multiple=True, help="A __constant__ or __device__ variable: NAME=ARGUMENT.")
 @click.option("--shared-bytes", type=int, default=0, help="Dynamic shared memory of a block.")
 @click.option("--engine", type=click.Choice(["auto", "cpu", "gpu"]), default="auto", show_default=True)
 @click.option("--mode", type=click.Choice(["exact", "hirace"]), default="exact", show_default=True)
@@ -176,16 +177,26 @@ def _check_kernel(given: dict[str, Any]) -> Run:
             _dimensions("--block", given["block"]),
             *arguments,
             shared_bytes=given["shared_bytes"],
+            variables=dict(_assignment(text) for text in given["variables"]),
             progress=bar.update if sys.stderr.isatty() else None,
             **_common(given),
         )
+
+
+def _assignment(text: str) -> tuple[str, Any]:
+    from racedart.shadow.frontends import parse_argument
+
+    name, separator, value = text.partition("=")
+    if not name or not separator:
+        raise UsageError(f"--set is {text!r}; give NAME=ARGUMENT, such as coefficients=random:64:f4")
+    return name, parse_argument(value)
 
 
 def _check_program(context: click.Context, given: dict[str, Any]) -> Run:
     from racedart import checking
 
     target = given["module"] or given["target"]
-    for option in ("grid", "block", "args", "shared_bytes", "define", "option", "include"):
+    for option in ("grid", "block", "args", "variables", "shared_bytes", "define", "option", "include"):
         if given[option]:
             raise UsageError(
                 f"--{option.removesuffix('s').replace('_', '-')} belongs to the check of one kernel; {target} is a "

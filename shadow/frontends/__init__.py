@@ -6,7 +6,8 @@ finds a kernel by the text of a command line. Nothing heavy is imported before i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from racedart.finding.errors import UsageError
@@ -27,23 +28,27 @@ def make_launch(
     args: Sequence[Any],
     shared_bytes: int = 0,
     optimised: bool = True,
+    variables: Mapping[str, Any] = MappingProxyType({}),
 ) -> Launch:
     """The launch of a kernel: a Numba `@cuda.jit` dispatcher, a CudaKernel or a CuPy RawKernel.
 
     grid in blocks, block in threads: an int or up to three. args: NumPy arrays, which the run writes back in
     place, and scalars. shared_bytes: dynamic shared memory. optimised: False for a build in which every access
-    of the source stands; PTX is what it is.
+    of the source stands; PTX is what it is. variables: values of `__constant__` and `__device__` variables.
 
     Raises UsageError for dimensions or arguments that do not fit, InputError for code that does not compile.
     """
     shape = check_dimensions(grid, block, shared_bytes)
     if isinstance(kernel, CudaKernel):
-        return kernel.launch(*shape, args, shared_bytes, optimised)
+        return kernel.launch(*shape, args, shared_bytes, optimised, variables)
     raw = raw_kernel(kernel)
     if raw is not None:
-        return raw.launch(*shape, args, shared_bytes, optimised)
+        return raw.launch(*shape, args, shared_bytes, optimised, variables)
     if hasattr(kernel, "py_func") and hasattr(kernel, "targetoptions"):
         from racedart.shadow.frontends.numba_kernel import numba_launch
+
+        if variables:
+            raise UsageError(f"a Numba kernel has no variables to be set: {', '.join(variables)}")
 
         return numba_launch(kernel, *shape, args, shared_bytes, optimised)
     raise UsageError(

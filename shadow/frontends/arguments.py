@@ -2,11 +2,13 @@
 
 Grammar: `zeros:SHAPE:DTYPE`, `ones:SHAPE:DTYPE`, `arange:SHAPE:DTYPE`, `random:SHAPE:DTYPE` (always the same
 numbers), `full:SHAPE:VALUE:DTYPE`, where SHAPE is 1024 or 32x32 and DTYPE a NumPy type such as f4 or i8
-(default f4); a scalar `VALUE` or `VALUE:DTYPE`; `null` for a null pointer; `FILE.npy` for a saved array.
+(default f4); a scalar `VALUE` or `VALUE:DTYPE`; `null` for a null pointer; `FILE.npy` for a saved array;
+`{A, B}` or `{name=A, other=B}` for a struct, whose members are such texts.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -15,8 +17,8 @@ from racedart.finding.errors import InputError, UsageError
 MAX_ELEMENTS = 1 << 31
 
 _GRAMMAR = (
-    "expected zeros|ones|arange|random:SHAPE[:DTYPE], full:SHAPE:VALUE[:DTYPE], VALUE[:DTYPE], null or FILE.npy, "
-    "as in zeros:1024:f4, arange:32x32:i4, 1024, 2.5:f4"
+    "expected zeros|ones|arange|random:SHAPE[:DTYPE], full:SHAPE:VALUE[:DTYPE], VALUE[:DTYPE], null, FILE.npy or "
+    "{MEMBER, ...}, as in zeros:1024:f4, arange:32x32:i4, 1024, 2.5:f4"
 )
 
 
@@ -25,8 +27,11 @@ def parse_argument(text: str) -> Any:
 
     Raises UsageError for text outside the grammar, InputError for a file that cannot be read.
     """
+    text = text.strip()
     if text == "null":
         return None
+    if text.startswith("{"):
+        return _struct(text)
     if text.endswith(".npy"):
         try:
             return np.load(text, allow_pickle=False)
@@ -39,6 +44,24 @@ def parse_argument(text: str) -> Any:
         raise UsageError(f"argument {text!r}: {_GRAMMAR}")
     value = _number(text, word)
     return _typed(text, value, rest[0]) if rest else value
+
+
+def _struct(text: str) -> dict[str, Any] | tuple[Any, ...]:
+    """The members between braces: by name if every one has a name, else in order."""
+    parts, depth, start = [], 0, 1
+    for at, character in enumerate(text):
+        depth += {"{": 1, "}": -1}.get(character, 0)
+        if depth == 0 and at != len(text) - 1:
+            raise UsageError(f"argument {text!r}: the struct ends at character {at + 1}; {_GRAMMAR}")
+        if depth == 0 or (depth == 1 and character == ","):
+            parts.append(text[start:at].strip())
+            start = at + 1
+    if depth:
+        raise UsageError(f"argument {text!r}: a brace is not closed; {_GRAMMAR}")
+    named = [re.match(r"([A-Za-z_]\w*)\s*=(.*)", part, re.DOTALL) for part in parts]
+    if all(named):
+        return {match[1]: parse_argument(match[2]) for match in named if match}
+    return tuple(parse_argument(part) for part in parts)
 
 
 def _array(text: str, word: str, rest: list[str]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from racedart.finding.errors import UsageError
-from racedart.shadow.frontends.buffers import Buffers
+from racedart.shadow.frontends.buffers import Buffers, Composite, Word
 from racedart.shadow.launch import Buffer, Param
 
 
@@ -17,7 +17,8 @@ class Parameter:
     """A declared parameter: its name, its type as written, and its size in bytes.
 
     pointee: type of what a pointer points to, None where that is unknown or anything. scalar: type of a
-    number. pointer: True, False, or None where only the size is known.
+    number. pointer: True, False, or None where only the size is known. members: of a struct, with their offsets;
+    empty where they are not known.
     """
 
     name: str
@@ -26,9 +27,18 @@ class Parameter:
     pointer: bool | None = None
     pointee: np.dtype[Any] | None = None
     scalar: np.dtype[Any] | None = None
+    members: tuple[Member, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.type} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of a struct, at a byte of it."""
+
+    at: int
+    parameter: Parameter
 
 
 def bind(
@@ -45,7 +55,7 @@ def bind(
             f"give {len(parameters)}"
         )
     buffers = Buffers()
-    data: list[bytes | int] = []
+    data: list[Word] = []
     for parameter, value in zip(parameters, args, strict=True):
         try:
             data.append(_bound(parameter, value, buffers))
@@ -54,8 +64,10 @@ def bind(
     return buffers.finish(data)
 
 
-def _bound(parameter: Parameter, value: Any, buffers: Buffers) -> bytes | int:
-    """Bytes of a value, or the number of an array."""
+def _bound(parameter: Parameter, value: Any, buffers: Buffers) -> Word:
+    """Bytes of a value, the number of an array, or the members of a struct."""
+    if isinstance(value, (dict, tuple, list)):
+        return _struct(parameter, value, buffers)
     if isinstance(value, np.ndarray) and value.ndim == 0 and not parameter.pointer:
         value = value[()]
     if isinstance(value, np.ndarray):
@@ -89,6 +101,42 @@ def _bound(parameter: Parameter, value: Any, buffers: Buffers) -> bytes | int:
     if not isinstance(value, (bool, int, float, np.generic)):
         raise ValueError(f"is a {type(value).__name__}; give an array, a number or None")
     return _scalar(parameter, value)
+
+
+def _struct(parameter: Parameter, value: dict[str, Any] | Sequence[Any], buffers: Buffers) -> Word:
+    """A struct from its members, by name or in order."""
+    members = parameter.members
+    if not members:
+        raise ValueError(
+            f"is a {type(value).__name__} of members, but {parameter.type} is no struct whose members can be seen: "
+            f"give its {parameter.size} bytes"
+        )
+    known = [member.parameter.name for member in members]
+    listed = ", ".join(str(member.parameter) for member in members)
+    if isinstance(value, dict):
+        wrong = sorted(set(value) ^ set(known))
+        if wrong:
+            raise ValueError(f"has the members {', '.join(value)}; {parameter.type} has {listed}: see {wrong[0]!r}")
+        values = [value[name] for name in known]
+    else:
+        values = list(value)
+        if len(values) != len(known):
+            raise ValueError(f"has {len(values)} members; {parameter.type} has {len(known)} ({listed})")
+    data = bytearray(parameter.size)
+    pointers: list[tuple[int, int]] = []
+    for member, item in zip(members, values, strict=True):
+        try:
+            word = _bound(member.parameter, item, buffers)
+        except ValueError as error:
+            raise ValueError(f"has a member {member.parameter.name!r} that {error}") from None
+        if isinstance(word, Composite):
+            data[member.at : member.at + len(word.data)] = word.data
+            pointers += [(member.at + at, number) for at, number in word.pointers]
+        elif isinstance(word, int):
+            pointers.append((member.at, word))
+        else:
+            data[member.at : member.at + len(word)] = word
+    return Composite(bytes(data), tuple(pointers))
 
 
 def _scalar(parameter: Parameter, value: Any) -> bytes:

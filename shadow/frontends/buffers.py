@@ -8,13 +8,25 @@ which every view is read-only is not written back.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from racedart.finding.errors import UsageError
 from racedart.shadow.launch import Buffer, Param, Pointer
+
+
+@dataclass(frozen=True, slots=True)
+class Composite:
+    """The bytes of a parameter that holds pointers: at byte `at` the address of the array `number`."""
+
+    data: bytes
+    pointers: tuple[tuple[int, int], ...]
+
+
+Word = bytes | int | Composite
+"""What a parameter holds: bytes, an array by its number, or both."""
 
 
 @dataclass
@@ -34,8 +46,8 @@ class Buffers:
         self.arrays.append(array)
         return len(self.arrays) - 1
 
-    def finish(self, words: Iterable[bytes | int]) -> tuple[tuple[Param, ...], tuple[Buffer, ...]]:
-        """Parameters and buffers of a launch; words: bytes of each parameter, or the number of an array."""
+    def finish(self, words: Iterable[Word]) -> tuple[tuple[Param, ...], tuple[Buffer, ...]]:
+        """Parameters and buffers of a launch; words: of each parameter, in order."""
         order = sorted(range(len(self.arrays)), key=lambda k: np.lib.array_utils.byte_bounds(self.arrays[k])[0])
         groups: list[list[int]] = []
         end = -1
@@ -55,8 +67,7 @@ class Buffers:
             for k in group:
                 address = self.arrays[k].__array_interface__["data"][0]
                 pointers[k] = Pointer(0, number, address - start)
-        params = (Param(bytes(8), (pointers[w],)) if isinstance(w, int) else Param(w) for w in words)
-        return tuple(params), tuple(buffers)
+        return tuple(_param(word, pointers) for word in words), tuple(buffers)
 
     def _buffer(self, group: list[int]) -> tuple[Buffer, int]:
         """One buffer over all arrays of a group, and the host address of its first byte."""
@@ -71,6 +82,14 @@ class Buffers:
         window = host_memory({"shape": (high - low,), "typestr": "|u1", "data": (low, not writeable)}, arrays)
         item = max(arrays, key=lambda a: a.nbytes).dtype
         return Buffer(name, window.view(item) if window.nbytes % item.itemsize == 0 else window), low
+
+
+def _param(word: Word, pointers: Mapping[int, Pointer]) -> Param:
+    if isinstance(word, bytes):
+        return Param(word)
+    if isinstance(word, int):
+        return Param(bytes(8), (pointers[word],))
+    return Param(word.data, tuple(replace(pointers[number], at=at) for at, number in word.pointers))
 
 
 class _Window:

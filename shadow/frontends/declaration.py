@@ -8,11 +8,11 @@ a missing header, a type of a missing header) stays unknown.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from racedart.shadow.frontends.binding import Parameter
+from racedart.shadow.frontends.binding import Member, Parameter
 
 _ARGUMENTS = ["-x", "c++", "-std=c++17", "-ferror-limit=0", "-w"]
 _KEEP_GOING = 0x200  # CXTranslationUnit_KeepGoing: a missing header does not end the parse
@@ -195,4 +195,19 @@ def _parameter(cursor: Any, number: int, broken: Sequence[int]) -> Parameter:
         dtype = np.dtype(scalar)
         return Parameter(name, written, dtype.itemsize, False, None, dtype)
     known = canonical.kind.name in {"RECORD", "ENUM"}
-    return Parameter(name, written, 0, False if known else None)
+    return Parameter(name, written, 0, False if known else None, members=_members(canonical, broken))
+
+
+def _members(struct: Any, broken: Sequence[int]) -> tuple[Member, ...]:
+    """The members of a struct with their offsets; none for a union, a bit field or what libclang cannot lay out."""
+    if struct.kind.name != "RECORD" or struct.get_declaration().kind.name == "UNION_DECL":
+        return ()
+    members = []
+    for k, cursor in enumerate(struct.get_fields()):
+        bits = cursor.get_field_offsetof()
+        parameter = _parameter(cursor, k, broken)
+        size = cursor.type.get_size()
+        if bits < 0 or bits % 8 or cursor.is_bitfield() or size <= 0 or cursor.type.kind.name == "CONSTANTARRAY":
+            return ()
+        members.append(Member(bits // 8, replace(parameter, size=size)))
+    return tuple(members)
