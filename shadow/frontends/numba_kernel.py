@@ -19,6 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from racedart.finding.errors import InputError, UsageError
 from racedart.shadow.frontends.buffers import Buffers, host_memory
+from racedart.shadow.frontends.linking import link_ptx
+from racedart.shadow.frontends.numba_code import helpers_of, own_nvrtc, ptx_of
 from racedart.shadow.frontends.numba_device import COMPUTE_CAPABILITY, no_device, signatures_of
 from racedart.shadow.launch import Dim3, Kernel, Launch
 from racedart.shadow.ptx import parse_module
@@ -141,7 +143,7 @@ def compile_kernel(
     function: Any, options: Mapping[str, Any], types: tuple[Any, ...], optimised: bool = True
 ) -> Kernel:
     """The kernel that a function becomes with the options of `@cuda.jit`. Raises what Numba raises."""
-    from numba import cuda
+    from numba.cuda.compiler import compile_all
 
     shared_names: dict[str, str] = {}
     captured: list[Any] = []
@@ -149,12 +151,16 @@ def compile_kernel(
         _recorded_names(shared_names),
         _callees_with_lines(),
         _captured_arrays(captured),
+        own_nvrtc(),
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore")
-        ptx, _ = cuda.compile_ptx(
+        codes, _ = compile_all(
             function,
             types,
+            device=False,
+            abi="numba",
+            output="ptx",
             # debug=True makes a PTX module of each device function, and adds code that records exceptions.
             debug=False,
             lineinfo=True,
@@ -163,12 +169,15 @@ def compile_kernel(
             launch_bounds=options.get("launch_bounds"),
             cc=COMPUTE_CAPABILITY,
         )
+        kernel_ptx, *callees = codes
+        linked = [ptx_of(code) for code in (*callees, *(options.get("link") or ()), *helpers_of(kernel_ptx))]
     if captured:
         raise NotImplementedError(
             f"kernel {function.__name__} captures {len(captured)} device array(s) from its surroundings, whose "
             "addresses become constants; racedart does not model this: pass them as arguments"
         )
-    entry = next(iter(parse_module(ptx).kernels))
+    entry = next(iter(parse_module(kernel_ptx).kernels))
+    ptx = link_ptx(kernel_ptx, linked)
     for symbol in list(shared_names):
         if f"{symbol}[]" in ptx:
             shared_names[""] = shared_names[symbol]

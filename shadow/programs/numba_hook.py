@@ -5,9 +5,10 @@
 Arguments are treated as numba-cuda treats them: device arrays are passed as they are, host arrays are copied to the
 device and back, In and Out hints and registered extensions are honoured.
 
-Not modelled, and refused with a reason: `link=` files, device arrays that a kernel captures from its surroundings.
-With debug=True a kernel raises exceptions on a real device; here it does not, which is a reason as well where the
-kernel has a `raise` or an `assert`.
+Not modelled: device arrays that a kernel captures from its surroundings, and machine code that it links, with which
+it does not compile; callbacks of linked code at its loading, which are a reason. With debug=True a kernel raises
+exceptions on a real device; here it does not, which is a reason as well where the kernel has a `raise` or an
+`assert`.
 """
 
 from __future__ import annotations
@@ -125,8 +126,8 @@ class CheckedKernel:
 
     def _note_what_is_not_modelled(self, place: Location | None) -> None:
         name = self.py_func.__name__
-        if self.options.get("link"):
-            text = f"kernel {name} is linked with other code (link=), which is not compiled here"
+        if any(getattr(code, "setup_callback", None) for code in self.options.get("link") or ()):
+            text = f"kernel {name} is linked with code that has a callback at its loading, which is not called here"
             self.session.incomplete(Reason("link", text, place))
         if self.options.get("debug") and _raises(self.py_func.__code__):
             text = f"kernel {name} is compiled with debug=True and raises exceptions, which have no effect here"
