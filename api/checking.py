@@ -57,10 +57,10 @@ def check(
 ) -> Run:
     """Check one launch of a kernel.
 
-    kernel: a Numba `@cuda.jit` dispatcher, or `cuda_kernel(...)`. grid in blocks, block in threads. args: NumPy
-    arrays, which are written back as the kernel leaves them, and scalars. shared_bytes: dynamic shared
-    memory. mode: "exact", or "hirace" for the published table and HiRace's conventions. seed: of the order
-    in which threads run. schedules: how many orders are tried. timeout: seconds for each run, None for no
+    kernel: a Numba `@cuda.jit` dispatcher, or `cuda_kernel(...)`. grid in blocks, block in threads. args: arrays
+    of NumPy, Numba, CuPy or PyTorch, which are written back as the kernel leaves them, and scalars. shared_bytes:
+    dynamic shared memory. mode: "exact", or "hirace" for the published table and HiRace's conventions. seed: of the
+    order in which threads run. schedules: how many orders are tried. timeout: seconds for each run, None for no
     limit. thorough: also check the unoptimised build, where every access of the source stands, and mark what only
     that one shows. jobs: cores to use, 0 for all; findings do not depend on it. progress: called now and then
     with the blocks of a run that ended, and all its blocks. variables: values of the `__constant__` and
@@ -71,15 +71,19 @@ def check(
     """
     from racedart.shadow import frontends
     from racedart.shadow.builds import check_builds
+    from racedart.shadow.frontends.device_arrays import on_host
     from racedart.shadow.launch import short_text
 
     options = replace(_options(engine, mode, seed, schedules, timeout, jobs), progress=progress)
     _require(options.engine == "cpu" or not variables, "variables can be set with the CPU engine only")
 
+    host_args, give_back = on_host(args)
+
     def make(optimised: bool) -> Launch:
-        return frontends.make_launch(kernel, grid, block, args, shared_bytes, optimised, variables)
+        return frontends.make_launch(kernel, grid, block, host_args, shared_bytes, optimised, variables)
 
     checked = check_builds(make, options, thorough, tuple(short_text(value) for value in args))
+    give_back()
     return Run(checked.findings, checked.reasons, checked.records, __version__, None, checked.sources)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import racedart
 from racedart.finding.errors import InputError, RacedartError, UsageError
 from racedart.shadow.frontends import load_target, make_launch
 from racedart.shadow.ptx import parse_module
@@ -261,3 +262,39 @@ def test_dimensions(module: str, grid: Any, block: Any) -> None:
 def test_no_kernel(thing: Any) -> None:
     with pytest.raises(UsageError, match="kernel"):
         make_launch(thing, 1, 1, ())
+
+
+class DeviceArray:
+    """A device array as Numba's and CuPy's look from outside."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+        self.__cuda_array_interface__ = {"shape": values.shape, "version": 3}
+
+
+class OfNumba(DeviceArray):
+    def copy_to_host(self) -> Any:
+        return self.values.copy()
+
+    def copy_to_device(self, values: Any) -> None:
+        self.values = values.copy()
+
+
+class OfCupy(DeviceArray):
+    def get(self) -> Any:
+        return self.values.copy()
+
+    def set(self, values: Any) -> None:
+        self.values = values.copy()
+
+
+@pytest.mark.parametrize("kind", [OfNumba, OfCupy])
+def test_device_arrays_are_given_back_what_the_kernel_leaves(module: str, kind: Any) -> None:
+    array = kind(np.zeros(32, np.float32))
+    assert racedart.check(load_target(f"{module}::declared"), 1, 1, array, 3).verdict == "clean"
+    assert array.values[0] == 3
+
+
+def test_a_device_array_that_cannot_be_copied(module: str) -> None:
+    with pytest.raises(UsageError, match="DeviceArray"):
+        racedart.check(load_target(f"{module}::declared"), 1, 1, DeviceArray(np.zeros(1)), 3)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import threading
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -41,7 +42,7 @@ class RefusedLaunch(Exception):
 
 @dataclass
 class Session:
-    """Checks the launches of a program one after another."""
+    """Checks the launches of a program one after another, whatever thread they come from."""
 
     record: str
     options: Options
@@ -50,6 +51,7 @@ class Session:
     count: int = 0
     matched: int = 0
     seen: dict[object, int] = field(default_factory=dict)
+    lock: threading.RLock = field(default_factory=threading.RLock)
 
     def launch(
         self, kernel: str, make: Callable[[bool], Launch], arguments: tuple[str, ...], place: Location | None
@@ -59,6 +61,12 @@ class Session:
         make: gives the launch of the optimised build (True) or of the unoptimised one. Raises RefusedLaunch for a
         launch that cannot be made or does not fit the kernel. A fault of racedart ends the process.
         """
+        with self.lock:
+            self._launch(kernel, make, arguments, place)
+
+    def _launch(
+        self, kernel: str, make: Callable[[bool], Launch], arguments: tuple[str, ...], place: Location | None
+    ) -> None:
         self.count += 1
         try:
             if self._selected(kernel):
