@@ -54,8 +54,9 @@ class CompilationError(InputError):
         lines = [line for line in log.splitlines() if line.strip()]
         super().__init__(
             f"{name} does not compile:\n" + "\n".join(lines[:40] or ["no message"]) + "\n"
-            "NVRTC compiles device code only: put host code under #ifndef __CUDACC_RTC__, and give the build's "
-            "include folders (-I) and macros (--define)"
+            "NVRTC compiles device code only: put host code under #ifndef __CUDACC_RTC__ (or give --option "
+            "-default-device if it calls nothing of the host), and give the build's include folders (-I) and "
+            "macros (--define); a whole program that nvcc built is checked by racedart check ./program"
         )
         self.log = log
 
