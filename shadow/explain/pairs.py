@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from racedart.shadow.explain.trace import WARP, Column, Trace, split_by
 from racedart.shadow.instrument.events import Event
 from racedart.shadow.word import GRID_SHIFT
@@ -40,7 +41,9 @@ class Pair:
 def racing_pairs(trace: Trace, rows: Column, events: Mapping[int, Event]) -> Iterator[Pair]:
     """The racing pairs among the accesses of one word, one for each (site, site, rule, relation)."""
     seen: set[tuple[int, int, str, str]] = set()
-    for earlier, candidates in _candidates(trace, rows):
+    sites = np.unique(trace.site[rows])
+    writing = [site for site in sites if events[int(site)].kind != "read"]
+    for earlier, candidates in _candidates(trace, rows, np.isin(trace.site[rows], writing)):
         for later in candidates:
             rule = broken_rule(trace, earlier, int(later), events)
             if not rule:
@@ -80,11 +83,14 @@ def broken_rule(trace: Trace, a: int, b: int, events: Mapping[int, Event]) -> st
     return "R101" if x.kind == y.kind == "write" else "R102"
 
 
-def _candidates(trace: Trace, rows: Column) -> Iterator[tuple[int, Column]]:
-    """Rows, each with later rows that it may race with."""
+def _candidates(trace: Trace, rows: Column, writes: NDArray[np.bool_]) -> Iterator[tuple[int, Column]]:
+    """Rows, each with later rows that it may race with; writes: which rows are no reads."""
     blocks = split_by(rows, trace.block[rows])
+    writers = set(trace.block[rows[writes]].tolist())
     for of_block in blocks:
-        yield from _within_block(trace, of_block)
+        # A word that everyone reads is read in thousands of blocks, and written in few.
+        if int(trace.block[of_block[0]]) in writers and (trace.thread[of_block] != trace.thread[of_block[0]]).any():
+            yield from _within_block(trace, of_block)
     if len(blocks) > 1:
         intervals = trace.barriers[rows] >> GRID_SHIFT
         for of_interval in split_by(rows, intervals):
