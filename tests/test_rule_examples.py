@@ -31,6 +31,7 @@ LAUNCHES: dict[tuple[str, str], tuple[int, int, tuple[Any, ...]]] = {
     ("R202", "top"): (1, 32, (np.ones(32, WORDS), np.zeros(32, WORDS))),
     ("R203", "relay"): (2, 32, (np.zeros(1, WORDS),)),
     ("R301", "double"): (2, 32, (np.zeros(50, WORDS),)),
+    ("R302", "total"): (1, 64, (np.ones(50, WORDS), np.zeros(1, WORDS), 50)),
 }
 
 
@@ -46,7 +47,7 @@ def check(rule_id: str, section: str, tmp_path: Path) -> racedart.Run:
     language, text = code(page.sections[section])
     name = re.findall(r"(?:def|void) (\w+)\(", text)[0]
     grid, block, arguments = LAUNCHES[rule_id, name]
-    copies = [np.array(a) for a in arguments]
+    copies = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
     if language == "python":
         path = tmp_path / f"{rule_id}_{section}.py"
         path.write_text(text)

@@ -88,17 +88,19 @@ def run(
     deadline: Callable[[], float | None],
     watch: Watch = NO_WATCH,
     workers: int = 1,
+    fill: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> RawResult:
     """Run all blocks of a launch on the device's memory.
 
-    deadline: seconds left, or None. progress: called now and then with the blocks that ended and all blocks.
+    deadline: seconds left, or None. fill: a number that the first contents of shared memory are made from, 0 for
+    zeros. progress: called now and then with the blocks that ended and all blocks.
     Raises KeyboardInterrupt when the user interrupts.
     """
     blocks = int(np.prod(launch.grid))
     device.shadow[watch.global_granules] = word.special(word.WATCHED)
     team = np.zeros(int(Team.SIZE), np.int64)
-    made = [_Worker(program, launch, device, team, seed, watch, alone=workers == 1) for _ in range(workers)]
+    made = [_Worker(program, launch, device, team, seed, watch, fill, alone=workers == 1) for _ in range(workers)]
 
     def done() -> None:
         if progress is not None:
@@ -129,6 +131,7 @@ class _Worker:
         team: Words,
         seed: int,
         watch: Watch,
+        fill: int,
         *,
         alone: bool,
     ) -> None:
@@ -136,6 +139,7 @@ class _Worker:
         blocks = int(np.prod(launch.grid))
         shared_size = program.static_shared + launch.shared_bytes
         shared_bytes = _padded(shared_size)
+        mark_bytes = _padded(shared_bytes >> program.plan.shared_shift)
         shared_shift = program.plan.shared_shift
         resident = min(blocks, max(RESIDENT_THREADS // threads, 2))
         capacity = min(blocks, max(GROWTH_THREADS // threads, 2)) if alone else resident
@@ -188,7 +192,7 @@ class _Worker:
         frame_words = -(-(int(Frame.SAVED) + program.translation.saved) // LINE_WORDS) * LINE_WORDS
         shadow_words = (shared_bytes >> shared_shift) + 1
         frames = np.zeros(capacity * threads * frame_words + LINE_WORDS, np.int64)
-        shared = np.zeros(capacity * shared_bytes + 64, np.uint8)
+        shared = np.zeros(capacity * (mark_bytes + shared_bytes) + 64, np.uint8)
         shared_shadow = np.zeros(capacity * shadow_words, np.int64)
         local_bytes = _padded(program.local_bytes)
         local = np.zeros(capacity * threads * local_bytes + 64, np.uint8)
@@ -206,7 +210,9 @@ class _Worker:
             Schedule.FRAMES: -(-_address(frames) // 64) * 64,
             Schedule.FRAME_BYTES: frame_words * 8,
             Schedule.SHARED: _address(shared),
-            Schedule.SHARED_BYTES: shared_bytes,
+            Schedule.SHARED_BYTES: mark_bytes + shared_bytes,
+            Schedule.MARK_BYTES: mark_bytes,
+            Schedule.FILL: fill,
             Schedule.SHARED_SHADOW: _address(shared_shadow),
             Schedule.SHADOW_BYTES: shadow_words * 8,
             Schedule.LOCAL: _address(local),

@@ -93,9 +93,10 @@ class Schedule(enum.IntEnum):
     """Word offsets in the record of a scheduler.
 
     FRAMES, SHARED, SHARED_SHADOW, LOCAL: memory of all resident slots, with the bytes of one thread or slot;
-    they have room for CAPACITY slots, of which RESIDENT are in use. ORDER: scratch, a word per thread.
-    SLOTS: records of `Slot`. WATCHED: pairs (block, granule) of watched shared memory, sorted. EXITS:
-    barrier and warp-sync counts at the exit of every thread, or 0.
+    they have room for CAPACITY slots, of which RESIDENT are in use. A slot's shared memory begins with MARK_BYTES
+    of marks (initialised.py). FILL: a number that its contents at the start of a block are made from, 0 for zeros.
+    ORDER: scratch, a word per thread. SLOTS: records of `Slot`. WATCHED: pairs (block, granule) of watched shared
+    memory, sorted. EXITS: barrier and warp-sync counts at the exit of every thread, or 0.
     """
 
     STEP = 0
@@ -118,7 +119,9 @@ class Schedule(enum.IntEnum):
     WATCHED_COUNT = 17
     EXITS = 18
     CAPACITY = 19
-    SIZE = 20
+    MARK_BYTES = 20
+    FILL = 21
+    SIZE = 22
 
 
 class Slot(enum.IntEnum):
@@ -287,3 +290,4 @@ class FaultKind(enum.IntEnum):
     OWN_LANE_MISSING = 11
     UNDEFINED_LANE = 12
     GRID_DEADLOCK = 13
+    UNINITIALISED = 14

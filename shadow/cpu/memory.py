@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from racedart.fsm import Access
 from racedart.shadow.cpu.emitter import Emitter, Unmodelled, last_type
+from racedart.shadow.cpu.initialised import track
 from racedart.shadow.cpu.layout import ARENA, Context, Frame
 from racedart.shadow.instrument.events import address_of, element_size, vector_count
 from racedart.shadow.ptx.model import Address, Instruction, Symbol, Vector
@@ -22,12 +23,18 @@ U32, U64 = TYPES["u32"], TYPES["u64"]
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What memory code needs of the plan for one instruction; access is None where nothing is checked."""
+    """What memory code needs of the plan for one instruction; access is None where nothing is checked.
+
+    needed: elements that must be initialised if they are in shared memory. marks: whether the access initialises
+    what it touches there.
+    """
 
     number: int
     access: Access | None
     global_shift: int
     shared_shift: int
+    needed: tuple[int, ...] = ()
+    marks: bool = False
 
 
 def load_store(emitter: Emitter, instruction: Instruction, site: Site) -> None:
@@ -164,6 +171,7 @@ def _shared(emitter: Emitter, site: Site, address: str, size: int, count: int) -
         byte = emitter.new(f"shl i64 {word}, 3")
         shadow = emitter.new(f"add i64 {emitter.frame(Frame.SHARED_SHADOW)}, {byte}")
         _check(emitter, site, host, shadow, site.shared_shift, size, count)
+        track(emitter, site.number, site.needed, site.marks, offset, size, count, site.shared_shift)
         return host
 
     return _guarded(emitter, site, offset, emitter.context(Context.SHARED_SIZE), size * count, 0, good)
@@ -208,6 +216,14 @@ def _generic(emitter: Emitter, site: Site, address: str, size: int, count: int) 
             emitter.label(f"shared{number}")
             _check(emitter, site, host, shadow, site.shared_shift, size, count)
         emitter.jump_into(f"skip{number}")
+    if site.needed or site.marks:
+        number = emitter.name()
+        offset = emitter.new(f"sub i64 {host}, {emitter.frame(Frame.SHARED_HOST)}")
+        is_shared = emitter.new(f"icmp ult i64 {offset}, {emitter.context(Context.SHARED_SIZE)}")
+        emitter.do(f"br i1 {is_shared}, label %tracked{number}, label %untracked{number}")
+        emitter.label(f"tracked{number}")
+        track(emitter, site.number, site.needed, site.marks, offset, size, count, site.shared_shift)
+        emitter.jump_into(f"untracked{number}")
     return emitter.new(f"inttoptr i64 {host} to ptr")
 
 

@@ -81,7 +81,7 @@ def load_program(ptx: str, entry: str, mode: Mode, path: str = "") -> Program:
 
     symbols = {name: ARENA + offset for name, offset in module_offsets.items()}
     symbols |= shared_offsets | local_offsets | own | call_offsets
-    translation = translate(plan, symbols)
+    translation = translate(plan, symbols, has_shared=bool(shared))
     big = len(plan.graph.instructions) >= BIG_KERNEL
     engine = runtime.loaded(_machine_code(translation.ir, mode, big, len(plan.access)))
     return Program(
@@ -142,6 +142,7 @@ def _compiled(ir: str, mode: Mode, big: bool, inlined: bool) -> bytes:
         "declare i64 @racedart_locate(i64, i64, i64, i64)\n"
         "declare i64 @racedart_fault(i64, i64, i64, i64)\n"
         "declare i64 @racedart_printed(i64, i64, i64, i64)\n"
+        "declare void @racedart_uninitialised(i64, i64, i64)\n"
     )
     try:
         module = llvm.parse_assembly(declarations + ir)

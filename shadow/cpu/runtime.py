@@ -73,6 +73,10 @@ def is_compiled(mode: Mode) -> bool:
     return is_cached("helpers", fingerprint(mode, _sources())) and is_cached("scheduler", fingerprint(_sources()))
 
 
+RARE = {"racedart_locate", "racedart_fault", "racedart_printed", "racedart_uninitialised"}
+"""Functions that kernels call out of line."""
+
+
 @functools.cache
 def helpers(mode: Mode) -> str:
     """IR of racedart_check, racedart_locate and racedart_fault for a mode, optimised."""
@@ -91,9 +95,9 @@ def _helpers(mode: Mode) -> str:
         _compiled("racedart_locate", slow_path.locate, 4, returns=True),
         _compiled("racedart_fault", slow_path.fault, 4, returns=True),
         _compiled("racedart_printed", slow_path.printed, 4, returns=True),
+        _compiled("racedart_uninitialised", slow_path.uninitialised, 3, returns=False),
     ]
-    exported = {"racedart_check", "racedart_locate", "racedart_fault", "racedart_printed"}
-    return _linked(parts, exported, level=2)
+    return _linked(parts, {"racedart_check", *RARE}, level=2)
 
 
 def set_inlining(module: Any, inlined: bool) -> None:
@@ -101,7 +105,7 @@ def set_inlining(module: Any, inlined: bool) -> None:
     for function in module.functions:
         if function.name == "racedart_check":
             function.add_function_attribute("alwaysinline" if inlined else "noinline")
-        elif function.name in {"racedart_report", "racedart_locate", "racedart_fault", "racedart_printed"}:
+        elif function.name in {"racedart_report", *RARE}:
             function.add_function_attribute("noinline")
 
 

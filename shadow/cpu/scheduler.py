@@ -54,6 +54,7 @@ def prepare_frames(schedule: Any, slot: Any) -> None:
     frames = get(schedule, Schedule.FRAMES) + slot * threads * frame_bytes
     local = get(schedule, Schedule.LOCAL) + slot * threads * local_bytes
     shared = get(schedule, Schedule.SHARED) + slot * get(schedule, Schedule.SHARED_BYTES)
+    shared += get(schedule, Schedule.MARK_BYTES)
     shadow = get(schedule, Schedule.SHARED_SHADOW) + slot * get(schedule, Schedule.SHADOW_BYTES)
     x = get(context, Context.NTID_X)
     xy = x * get(context, Context.NTID_Y)
@@ -90,8 +91,12 @@ def start_block(schedule: Any, slot: Any, block: Any) -> None:
     put(record, Slot.AT_GRID, 0)
     shared = get(schedule, Schedule.SHARED) + slot * shared_bytes
     shadow = get(schedule, Schedule.SHARED_SHADOW) + slot * shadow_bytes
-    for i in range(shared_bytes // 8):
+    fill = get(schedule, Schedule.FILL)
+    marks = get(schedule, Schedule.MARK_BYTES) // 8
+    for i in range(marks):
         put(shared, i, 0)
+    for i in range(marks, shared_bytes // 8):
+        put(shared, i, fill * (2 * i + 1))
     for i in range(shadow_bytes // 8):
         put(shadow, i, 0)
     watch_shared(schedule, block, shadow)

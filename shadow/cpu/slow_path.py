@@ -31,6 +31,8 @@ TOUCH_LIMIT = 4
 FAULT_LIMIT = 64
 """How many faulty accesses are recorded for each site, so that none hides what goes wrong elsewhere."""
 
+_FAULT_COUNT = 0xFFFFFFFF
+"""Bits of a site's word in FAULTED that count faulty accesses; those above, uninitialised reads."""
 _STATE, _RACE, _WATCHED, _OUTSIDE = word.STATE_MASK, word.RACE, word.WATCHED, word.OUTSIDE
 _FORMAT_LIMIT, _PERCENT, _PRINT_BYTES = 4096, ord("%"), int(Print.SIZE) * 8
 _RACE_BYTES, _LOG_BYTES, _FAULT_BYTES = int(Race.SIZE) * 8, int(Log.SIZE) * 8, int(Fault.SIZE) * 8
@@ -126,13 +128,23 @@ def fault(thread: Any, site: Any, address: Any, size: Any) -> Any:
     context = get(thread, Frame.CONTEXT)
     kind = FaultKind.MISALIGNED if size and address & (size - 1) else FaultKind.OUT_OF_BOUNDS
     faulted = get(context, Context.FAULTED)
-    if get(faulted, site) < FAULT_LIMIT:
+    if get(faulted, site) & _FAULT_COUNT < FAULT_LIMIT:
         add(faulted, site, 1)
         append_fault(context, kind, site, get(thread, Frame.LINEAR), get(thread, Frame.BLOCK), address, 0, 0)
     sink = get(context, Context.SINK)
     for i in range(8):
         put(sink, i, 0)
     return sink
+
+
+def uninitialised(thread: Any, site: Any, offset: Any) -> None:
+    """Record a read of shared memory that no thread of the block has written, once for each site."""
+    context = get(thread, Frame.CONTEXT)
+    faulted = get(context, Context.FAULTED)
+    if get(faulted, site) <= _FAULT_COUNT:
+        add(faulted, site, _FAULT_COUNT + 1)
+        who, block = get(thread, Frame.LINEAR), get(thread, Frame.BLOCK)
+        append_fault(context, FaultKind.UNINITIALISED, site, who, block, offset + SHARED_WINDOW, 0, 0)
 
 
 @register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types

@@ -16,6 +16,7 @@ from racedart.shadow.cpu.calls import argument, give_back
 from racedart.shadow.cpu.control import MEETINGS, NOTHING
 from racedart.shadow.cpu.emitter import Emitter, Unmodelled, last_type
 from racedart.shadow.cpu.floats import FLOAT_OPERATIONS
+from racedart.shadow.cpu.initialised import needed_elements
 from racedart.shadow.cpu.integers import INTEGERS
 from racedart.shadow.cpu.layout import Context, Frame, Operation, Status
 from racedart.shadow.cpu.memory import MEMORY, Site
@@ -51,13 +52,17 @@ class Translation:
     unmodelled: Mapping[int, str]
 
 
-def translate(plan: Plan, symbols: Mapping[str, int]) -> Translation:
-    """Translate a kernel; symbols: variable name -> the address that its name stands for."""
-    return _Translator(plan, symbols).run()
+def translate(plan: Plan, symbols: Mapping[str, int], *, has_shared: bool) -> Translation:
+    """Translate a kernel; symbols: variable name -> the address that its name stands for.
+
+    has_shared: whether it declares shared memory, of which no thread may read what none has written.
+    """
+    return _Translator(plan, symbols, has_shared).run()
 
 
 class _Translator:
-    def __init__(self, plan: Plan, symbols: Mapping[str, int]) -> None:
+    def __init__(self, plan: Plan, symbols: Mapping[str, int], has_shared: bool) -> None:
+        self.has_shared = has_shared
         self.plan = plan
         self.graph = plan.graph
         clustered = any("cluster" in directive for directive in plan.function.tuning)
@@ -195,7 +200,12 @@ class _Translator:
         elif opcode in ACCESSES:
             plan = self.plan
             access = plan.access.get(site)
-            ACCESSES[opcode](emitter, instruction, Site(site, access, plan.global_shift, plan.shared_shift))
+            event = plan.events.get(site)
+            may_be_shared = self.has_shared and event is not None and event.space != "global"
+            needed = needed_elements(plan, site) if may_be_shared else ()
+            marks = may_be_shared and event is not None and event.kind != "read"
+            shifts = plan.global_shift, plan.shared_shift
+            ACCESSES[opcode](emitter, instruction, Site(site, access, *shifts, needed, marks))
         elif opcode in FLOAT_OPERATIONS and (opcode not in INTEGERS or _on_floats(instruction)):
             FLOAT_OPERATIONS[opcode](emitter, instruction)
         elif opcode in INTEGERS:

@@ -63,6 +63,15 @@ def _finding(fault: Faulty, module: Module, plan: Plan, launch: Launch, name_of:
             rule = "R301"
             text, fix, variable = _faulty_access(fault, plan, who, name_of)
             properties["variable"] = variable
+        case "uninitialised":
+            rule = "R302"
+            named = name_of(*(fault.address or (True, 0)), _size(fault, plan))
+            properties["variable"] = named.variable
+            text = (
+                f"{who} reads {named.element} (shared memory), which no thread of its block has written; the "
+                "results change with what was there"
+            )
+            fix = "write every element before it is read, also those beyond the end of the data"
         case "divergent_barrier":
             text = f"threads of one block wait at different barriers: {who} waits here"
             call = "cuda.syncthreads()" if launch.kernel.language == "numba" else "__syncthreads()"
@@ -99,6 +108,11 @@ def _finding(fault: Faulty, module: Module, plan: Plan, launch: Launch, name_of:
         note = f"thread {_xyz(fault.other_thread, launch)} {waits_there}"
         related = (location_of(module, plan.instruction(fault.other_site).loc, note),)
     return Finding(rule, level, text, here, related, Fix(fix), properties)
+
+
+def _size(fault: Faulty, plan: Plan) -> int:
+    event = plan.events.get(fault.site)
+    return event.size if event is not None else 1
 
 
 def _faulty_access(fault: Faulty, plan: Plan, who: str, name_of: NameOf) -> tuple[str, str, str]:
