@@ -69,6 +69,9 @@ def _common(command: Any) -> Any:
 @click.option(
     "--verify-timeout", type=float, default=60.0, show_default=True, help="Seconds of each compilation and run."
 )
+@click.option(
+    "--verify-threads", type=click.IntRange(min=1), default=1, show_default=True, help="Of a parallel region."
+)
 @click.pass_context
 def map_command(context: click.Context, /, **given: Any) -> int:
     """Infer the OpenMP data mapping of C and C++ programs, and write it into their sources.
@@ -252,7 +255,9 @@ def _outcome(program: Program, result: Mapping | RacedartError, given: dict[str,
     if given["verify"]:
         from racedart.analyzer.verify import Options
 
-        options = Options(ignore=given["verify_ignore"], timeout=given["verify_timeout"])
+        options = Options(
+            ignore=given["verify_ignore"], timeout=given["verify_timeout"], threads=given["verify_threads"]
+        )
         try:
             arguments = shlex.split(given["verify_args"])
         except ValueError as error:

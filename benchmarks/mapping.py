@@ -4,8 +4,8 @@
 
 FOLDER holds programs that were fetched elsewhere. MANIFEST is a list of objects: name, folder (in FOLDER), sources,
 and where needed flags, args (of the program; {folder} is its folder), ignore (pattern of output lines that are not
-compared). Each program is stripped of its data mappings, mapped by racedart, and run both ways on clang's host
-device. Nothing in FOLDER is changed.
+compared), threads (of a parallel region). Each program is stripped of its data mappings, mapped by racedart, and
+run both ways on clang's host device. Nothing in FOLDER is changed.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ def row(program: dict[str, Any], folder: Path) -> str:
         original = {str(p): p.read_bytes() for p in work.rglob("*") if p.suffix in SUFFIXES and p.is_file()}
         for path, text in original.items():
             Path(path).write_bytes(apply_edits(text, strip_mappings(text)))
-        options = Options(flags, program.get("ignore", ""), program.get("timeout", 120.0), str(work))
+        options = Options(
+            flags, program.get("ignore", ""), program.get("timeout", 120.0), str(work), program.get("threads", 1)
+        )
         units = [Unit(path) for path in sources]
         name = program["name"]
         try:

@@ -1,8 +1,8 @@
 """One run of a program on the host device: its output, what was copied, which memory device code touched.
 
 Device memory is separately allocated and copied for real (libomptarget's x86_64 plugin); fresh blocks are poisoned
-and never recycled, so that a missing copy shows as a wrong value. One thread, so that reductions are reproducible.
-Copies are counted from libomptarget's own log (LIBOMPTARGET_INFO).
+and never recycled, so that a missing copy shows as a wrong value. One thread unless told otherwise, so that
+reductions are reproducible. Copies are counted from libomptarget's own log (LIBOMPTARGET_INFO).
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ _LOG = re.compile(rb"(?:Libomptarget|omptarget|PluginInterface|\"PluginInterface
 
 _ENVIRONMENT = {
     "OMP_TARGET_OFFLOAD": "MANDATORY",
-    "OMP_NUM_THREADS": "1",
     "OMP_PROC_BIND": "false",
     "LIBOMPTARGET_INFO": str(_INFO),
     "LIBOMPTARGET_MEMORY_MANAGER_THRESHOLD": "0",  # a recycled block would keep its old bytes
@@ -36,7 +35,6 @@ _ENVIRONMENT = {
 }
 _REFERENCE = {
     "OMP_TARGET_OFFLOAD": "DISABLED",
-    "OMP_NUM_THREADS": "1",
     "KMP_TEAMS_THREAD_LIMIT": "1024",
     "MALLOC_PERTURB_": "173",
 }
@@ -88,7 +86,13 @@ class Execution:
 
 
 def execute(
-    program: str, arguments: Sequence[str], timeout: float, libraries: str, checker: str | None, cwd: str | None
+    program: str,
+    arguments: Sequence[str],
+    timeout: float,
+    libraries: str,
+    checker: str | None,
+    cwd: str | None,
+    threads: int = 1,
 ) -> Execution:
     """Run a program; with a checker on the device and watched, without one on the host alone.
 
@@ -96,7 +100,7 @@ def execute(
     """
     with tempfile.TemporaryDirectory(prefix="racedart_") as folder:
         report = Path(folder) / "access.json"
-        environment = {**os.environ, **(_ENVIRONMENT if checker else _REFERENCE)}
+        environment = {**os.environ, **(_ENVIRONMENT if checker else _REFERENCE), "OMP_NUM_THREADS": str(threads)}
         inherited = environment.get("LD_LIBRARY_PATH")
         environment["LD_LIBRARY_PATH"] = f"{libraries}:{inherited}" if inherited else libraries
         if checker:

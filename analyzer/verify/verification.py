@@ -19,6 +19,9 @@ from racedart.analyzer.verify.execute import Access, Execution, Transfers, execu
 from racedart.analyzer.verify.toolchain import find_toolchain
 from racedart.finding.model import Json
 
+COMPILATION = 120.0
+"""Seconds that each compilation has at least: a short limit is meant for the program's run."""
+
 RIGHT, WRONG, UNKNOWN = "right", "wrong", "unknown"
 
 
@@ -27,13 +30,15 @@ class Options:
     """How to build and run.
 
     flags: for every unit and the link. ignore: pattern of output lines that are not compared. timeout: seconds of
-    each compilation and run. cwd: where the program runs.
+    each compilation and run. cwd: where the program runs. threads: of a parallel region; more than one for programs
+    that divide work by thread numbers, whose reductions then may differ.
     """
 
     flags: tuple[str, ...] = ()
     ignore: str = ""
     timeout: float = 60.0
     cwd: str | None = None
+    threads: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +113,12 @@ def verify(
     options = options or Options()
     toolchain = find_toolchain()
     with tempfile.TemporaryDirectory(prefix="racedart_verify_") as name:
-        builder = Builder(toolchain, Path(name), options.timeout)
+        builder = Builder(toolchain, Path(name), max(options.timeout, COMPILATION))
 
         def run(program: str, checker: str | None) -> Execution:
-            return execute(program, arguments, options.timeout, toolchain.libraries, checker, options.cwd)
+            return execute(
+                program, arguments, options.timeout, toolchain.libraries, checker, options.cwd, options.threads
+            )
 
         program = builder.program("before", units, {}, options.flags)
         reference = _reference(run(program, None), run(program, None), options)
