@@ -127,3 +127,9 @@ def test_an_array_parameter_is_what_it_points_to(tmp_path: Path) -> None:
     assert racedart.lint(path) == ()
     path.write_text(path.read_text().replace("map(to: b[0:n])", ""))
     assert [(f.rule, f.properties["variable"]) for f in racedart.lint(path)] == [("M101", "b")]
+
+
+def test_a_type_that_libclang_cannot_name_is_no_fault(tmp_path: Path) -> None:
+    path = tmp_path / "case.c"
+    path.write_text("void half(_Float16 *p);\n" + BEFORE + REGION + KERNEL + "}\n" + AFTER)
+    assert racedart.lint(path) == ()

@@ -80,6 +80,8 @@ SCALARS = {
     "SCHAR", "WCHAR", "SHORT", "INT", "LONG", "LONGLONG", "INT128", "FLOAT", "DOUBLE", "LONGDOUBLE", "HALF",
     "FLOAT16", "FLOAT128", "ENUM", "COMPLEX", "NULLPTR",
 }  # fmt: skip
+UNNAMED = {32: "FLOAT16"}
+"""Kinds of types (CXTypeKind) that the Python side of libclang has no name for."""
 ARRAYS = {"CONSTANTARRAY", "INCOMPLETEARRAY", "VARIABLEARRAY"}
 SIZED = (
     SCALARS
@@ -322,7 +324,10 @@ class _Unit:
         return known
 
     def make_type(self, canonical: Any, spelling: str, const: bool) -> Type:
-        kind = canonical.kind.name
+        try:
+            kind = canonical.kind.name
+        except ValueError:
+            kind = UNNAMED.get(canonical._kind_id, "")
         if kind not in SIZED:
             return Type("other", spelling)  # libclang aborts when asked for the size of a placeholder type
         size = int(canonical.get_size())
