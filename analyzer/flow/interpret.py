@@ -71,7 +71,7 @@ class Interpretation:
         if not loc.base.defined:
             return None
         if kind.kind in {"pointer", "reference"}:
-            return Value(frozenset({self.outside(loc, kind)}))
+            return Value(frozenset({self.outside(loc, kind)})) if loc.base.foreign else NOTHING
         if is_integer(kind):
             return Value(frozenset(), self.atoms.poly("init", loc))
         return NOTHING
@@ -86,7 +86,7 @@ class Interpretation:
         if depth > 3 or loc.base.kind in {"unknown", "string"}:
             return Ptr(self.unknown, (), None, True)
         name = ".".join((f"*{loc.base.name}", *loc.path))
-        made = Base("outside", name, kind.element, None, defined=True, handle=loc, many=loc.base.many)
+        made = Base("outside", name, kind.element, None, defined=True, handle=loc, many=loc.base.many, foreign=True)
         return Ptr(self.bases.setdefault(("outside", loc), made), (), ZERO)
 
 
@@ -152,7 +152,7 @@ class _Machine:
         self.state.fresh = frozenset()
         for parameter in function.parameters:
             base = self.variable_base(parameter.key)
-            base.defined = True
+            base.defined = base.foreign = True
         self.found.roots.append(context)
         self.run(context, self.state)
 
@@ -283,6 +283,7 @@ class _Machine:
         if known is None:
             known = Base("variable", variable.name, variable.type, context, variable)
             known.defined = context is None
+            known.foreign = context is None and not self.found.closed
             if variable.type.size > 0:
                 known.extent = constant(variable.type.size)
             self.found.bases[("variable", key, context)] = known
@@ -665,6 +666,11 @@ class _Machine:
     def copy_record(self, sources: frozenset[Ptr], targets: frozenset[Ptr]) -> None:
         for target in targets:
             strong = len(targets) == 1 and not self.is_weak(target)
+            if strong and len(sources) == 1 and target.base not in {p.base for p in sources}:
+                at = len(target.path)
+                for loc in [loc for loc in self.state.store if loc.base is target.base]:
+                    if len(loc.path) > at and loc.path[:at] == target.path:
+                        del self.state.store[loc]
             for source in sources:
                 depth = len(source.path)
                 for loc, value in list(self.state.store.items()):
@@ -704,7 +710,7 @@ class _Machine:
         if node.children:
             inner = node.children[0]
             if inner.type.kind == "pointer":
-                objects = self.rval(inner).ptrs
+                objects = self.targets(self.rval(inner))
             else:
                 objects = self.lval(inner)
             record = inner.type
@@ -729,11 +735,17 @@ class _Machine:
                 offset = ptr.offset + constant(entry.offset)
         return Ptr(ptr.base, (*ptr.path, name), offset, ptr.weak)
 
+    def targets(self, value: Value) -> frozenset[Ptr]:
+        """What a pointer that is followed leads to: unknown memory where nothing is known of it."""
+        return value.ptrs or frozenset({Ptr(self.found.unknown, (), None, True)})
+
     def this(self) -> Value:
         loc = Loc(self.context.this)
         value = self.state.store.get(loc)
         if value is None:
-            base = self.base(("this", self.context), Base("outside", "*this", None, None, defined=True, handle=loc))
+            base = self.base(
+                ("this", self.context), Base("outside", "*this", None, None, defined=True, handle=loc, foreign=True)
+            )
             value = self.state.store[loc] = Value(frozenset({Ptr(base, (), ZERO)}))
         return value
 
@@ -741,7 +753,7 @@ class _Machine:
         array, index = node.children
         if array.type.kind == "scalar":
             array, index = index, array
-        ptrs = self.lval(array) if array.type.kind == "array" else self.rval(array).ptrs
+        ptrs = self.lval(array) if array.type.kind == "array" else self.targets(self.rval(array))
         return self.shift(ptrs, self.rval(index).number, array.type)
 
     def shift(self, ptrs: frozenset[Ptr], count: Poly | None, kind: Type, sign: int = 1) -> frozenset[Ptr]:
@@ -761,7 +773,7 @@ class _Machine:
 
     def lval_unary_operator(self, node: Node) -> frozenset[Ptr]:
         if node.op == "*":
-            return self.rval(node.children[0]).ptrs
+            return self.targets(self.rval(node.children[0]))
         if node.op in {"++", "--"}:
             self.rval(node)
             return self.lval(node.children[0])
@@ -1101,6 +1113,8 @@ class _Machine:
             return NOTHING
         if function.record.replace("const ", "").startswith("std::") or function.is_system:
             return self.library_call(node, function)
+        if function.name == "operator=" and function.body is None and len(node.children) == 2:
+            return self.assign(node, node.children[0], node.children[1])
         arguments = list(node.children)
         this = frozenset[Ptr]()
         if node.op == "member":
@@ -1112,7 +1126,7 @@ class _Machine:
                 ("temporary", id(node), self.context), Base("variable", "temporary", node.type, self.context)
             )
             this = frozenset({Ptr(temporary, (), ZERO)})
-            self.invoke(node, function, arguments, this)
+            self.construct(this, node.type, node)
             return Value(this)
         return self.invoke(node, function, arguments, this)
 
@@ -1348,7 +1362,8 @@ class _Machine:
         if function.result.kind in {"pointer", "reference"}:
             key = ("returned", id(node), self.context)
             base = self.base(
-                key, Base("outside", f"{function.name}()", function.result.element, None, defined=True)
+                key,
+                Base("outside", f"{function.name}()", function.result.element, None, defined=True, foreign=True),
             )
             alike = {p for v in values for p in v.ptrs if not function.is_system}
             return Value(self.join_ptrs(frozenset({Ptr(base, (), ZERO), *alike})))

@@ -23,7 +23,8 @@ class Base:
     """A piece of memory. kind: variable, heap, vector, outside, string, or unknown.
 
     extent: its size in bytes where it is known. defined: it has a value from the start. context: the call that it
-    belongs to; None for what lives as long as the program. many: one Base for several pieces (an allocation in a
+    belongs to; None for what lives as long as the program. foreign: pointers
+    in it may come from outside the program. many: one Base for several pieces (an allocation in a
     loop). handle: for memory outside, the place that holds the pointer to it.
     """
 
@@ -36,6 +37,7 @@ class Base:
     extent: Poly | None = None
     defined: bool = False
     many: bool = False
+    foreign: bool = False
     handle: Loc | None = None
 
     def __repr__(self) -> str:

@@ -46,8 +46,15 @@ class Use:
 def uses_of(graph: Supergraph, base: Base, total: Hull | None) -> dict[Step, Use]:
     """The uses of an object by step; a write is full if it covers the section that is mapped."""
     found: dict[Step, Use] = {}
+    unknown = graph.facts.unknown
+    shared = base.kind in {"heap", "outside", "vector"}
     for step in graph.steps:
-        mine = [a for a in step.actions if not isinstance(a, Context) and a.base is base]
+        mine = [
+            a
+            for a in step.actions
+            if not isinstance(a, Context)
+            and (a.base is base or (shared and isinstance(a, Access) and not a.device and a.base is unknown))
+        ]
         if not mine:
             continue
         use = found[step] = Use()

@@ -53,7 +53,7 @@ class Field:
     offset: int
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Node:
     """A statement, expression or declaration; ref is the key of what a name refers to."""
 
@@ -101,7 +101,7 @@ class Variable:
     places: set[tuple[str, int]] = field(default_factory=set)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Function:
     """A function; body is None where only a declaration was seen."""
 
