@@ -1,7 +1,7 @@
 """The entry point of mapping inference: files in, edits, decisions and findings out.
 
 All files are one program: calls are followed across them. If any object that a kernel uses cannot be mapped safely,
-there are no edits at all: a program that is mapped in part is wrong.
+there are no edits at all: a program that is mapped in part is wrong. The same holds where the parse had errors.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from racedart.analyzer.mapping.emit import emit
 from racedart.analyzer.mapping.infer import infer_plans
 from racedart.analyzer.rewrite import ByteEdit, Layout, apply_edits, unified_diff
 from racedart.analyzer.source.clang import parse_units
-from racedart.analyzer.source.tree import Node
+from racedart.analyzer.source.tree import Node, Program
 from racedart.finding.errors import InputError
 from racedart.finding.model import Edit, Finding, Level, Location
 
@@ -85,17 +85,41 @@ def infer(
     found = infer_plans(facts)
     emission = emit(found)
     refusals = [*found.refusals, *emission.refusals]
-    findings = tuple(Finding(REFUSED, Level.ERROR, r.message, _location(r.at)) for r in refusals)
+    unseen = _unseen(program)
+    findings = (*(Finding(REFUSED, Level.ERROR, r.message, _location(r.at)) for r in refusals), *unseen)
     problems = tuple(
         Finding(REFUSED, Level.NOTE, f"not seen by the analysis: {message}", Location(file, line, column))
         for file, line, column, message in program.errors
     )
-    changes = {} if refusals else {path: tuple(edits) for path, edits in emission.edits.items() if edits}
-    decisions = () if refusals else tuple(
-        Decision(Location(c.file, c.line), c.text, c.object, c.reason) for c in emission.choices
-    )  # fmt: skip
+    safe = not findings and not program.errors
+    changes = {path: tuple(edits) for path, edits in emission.edits.items() if edits and safe}
+    decisions = tuple(
+        Decision(Location(c.file, c.line), c.text, c.object, c.reason) for c in emission.choices if safe
+    )
     sources = {path: source.data for path, source in program.files.items()}
-    return Mapping(sources, changes, decisions, findings, not refusals, problems)
+    return Mapping(sources, changes, decisions, findings, safe, problems)
+
+
+def _unseen(program: Program) -> tuple[Finding, ...]:
+    """Target constructs that belong to no function whose tree was built: in templates, or in code with errors."""
+    seen: dict[str, set[int]] = {}
+    for function in program.functions.values():
+        if function.body is not None:
+            for node in function.body.walk():
+                if node.directive is not None:
+                    seen.setdefault(node.file, set()).add(node.directive.start)
+    found = []
+    for path, source in program.files.items():
+        layout = Layout(source.data)
+        for directive in source.directives:
+            hidden = any(a <= directive.start < b for a, b in source.skipped)
+            if "target" in directive.leaves and directive.start not in seen.get(path, ()) and not hidden:
+                line, column = layout.position(directive.start)
+                message = (
+                    "this target construct is in code that the analysis does not see (a template, or an error)"
+                )
+                found.append(Finding(REFUSED, Level.ERROR, message, Location(path, line, column)))
+    return tuple(found)
 
 
 def _location(node: Node) -> Location:

@@ -188,7 +188,7 @@ class _Unit:
                 self.skipped.setdefault(self.file_of(skipped.start.file.name), []).append(
                     (skipped.start.offset, skipped.end.offset)
                 )
-        self.unit = unit
+        self.source_file(self.path)
         self.top_level(unit.cursor)
         while self.pending:
             cursor, function = self.pending.pop()
@@ -375,7 +375,9 @@ class _Unit:
                     self.program.errors.append((path, parsed.line, parsed.column, parsed.message))
                 else:
                     directives.append(parsed)
-            source = self.program.files[path] = SourceFile(path, data, tuple(directives))
+            source = self.program.files[path] = SourceFile(
+                path, data, tuple(directives), self.skipped.get(path, [])
+            )
         return source
 
     def node(self, cursor: Any, shallow: bool = False) -> Node:

@@ -120,11 +120,12 @@ class Function:
 
 @dataclass(slots=True)
 class SourceFile:
-    """A file of the program as it is stored, with its directives in order."""
+    """A file of the program as it is stored, with its directives in order, and the ranges that are not compiled."""
 
     path: str
     data: bytes
     directives: tuple[Directive, ...]
+    skipped: list[tuple[int, int]] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
