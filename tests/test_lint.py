@@ -131,5 +131,5 @@ def test_an_array_parameter_is_what_it_points_to(tmp_path: Path) -> None:
 
 def test_a_type_that_libclang_cannot_name_is_no_fault(tmp_path: Path) -> None:
     path = tmp_path / "case.c"
-    path.write_text("void half(_Float16 *p);\n" + BEFORE + REGION + KERNEL + "}\n" + AFTER)
+    path.write_text("void half(_Float16 *p) { *p = 0; }\n" + BEFORE + REGION + KERNEL + "}\n" + AFTER)
     assert racedart.lint(path) == ()
