@@ -48,8 +48,8 @@ def make_check(
     report: Callable[[Any, Any, Any, Any, Any, Any], None],
     mode: Mode,
     look_up: Callable[[Any], Any] | None = None,
-) -> Callable[[Any, Any, Any, Any, Any, Any], None]:
-    """Build check(thread, mine, place, address, access, site).
+) -> Callable[[Any, Any, Any, Any, Any, Any], Any]:
+    """Build check(thread, mine, place, address, access, site) -> the word that was reported, else 0.
 
     look_up: gives a byte of the machine's table by its index, for engines that keep the table themselves.
 
@@ -109,12 +109,14 @@ def make_check(
                     event = same
             entry = entry_at(state * per_state + access * per_access + event)
             if entry & SKIP:
-                return
+                return 0
+            reported = 0
             if entry & REPORT:
                 report(thread, place, address, access, site, old)
                 if state >= race:
-                    return
+                    return old
+                reported = old
             if compare_and_swap(address, old, mine | (entry & NEXT)):
-                return
+                return reported
 
     return check

@@ -32,17 +32,34 @@ def keys(findings: tuple[Finding, ...]) -> set[tuple[object, ...]]:
     }
 
 
-@pytest.mark.parametrize("expectation", expectations(), ids=name)
+def ends_on_a_gpu(expectation: Expectation) -> bool:
+    """Whether no thread waits for one that never comes: the CPU engine names it, a GPU hangs."""
+    return not any(str(rule).startswith("R2") for rule, *_ in expectation.findings)
+
+
+def depends_on_the_order(expectation: Expectation) -> bool:
+    """Whether the order of threads decides where values are stored."""
+    return "work_list" in expectation.command
+
+
+@pytest.mark.parametrize("expectation", [e for e in expectations() if ends_on_a_gpu(e)], ids=name)
 def test_samples_as_on_the_cpu(expectation: Expectation, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     here, there = expectation.launch(), expectation.launch()
     expected = check_launch(here, Options())
     outcome = check_launch(there, GPU)
-    assert keys(outcome.findings) == keys(expected.findings)
+    if depends_on_the_order(expectation):
+        # Updates that are lost on the GPU alone make later accesses race as well.
+        assert keys(outcome.findings) >= keys(expected.findings)
+    else:
+        assert keys(outcome.findings) == keys(expected.findings)
     assert [r.kind for r in outcome.reasons] == [r.kind for r in expected.reasons]
     if not expected.findings:
         for ours, theirs in zip(here.buffers, there.buffers, strict=True):
-            assert_same(ours.array, theirs.array)
+            if depends_on_the_order(expectation):
+                np.testing.assert_array_equal(np.sort(ours.array), np.sort(theirs.array))
+            else:
+                assert_same(ours.array, theirs.array)
 
 
 @pytest.mark.parametrize("variant", ["racy", "fixed"])

@@ -47,15 +47,13 @@ def test_every_access_is_preceded_by_its_check() -> None:
     ret;
     """
     program = load_program(module(text, ["u64"], ".shared .align 4 .b8 tile[32];"), "k", "exact")
-    lines = injected(program, "exact", TARGET, logged=False).text.splitlines()
-    calls = [line for line in lines if "call (racedart_r), racedart_" in line]
-    names = [re.search(r"racedart_(global|shared|generic)_\w+", line) for line in calls]
-    assert sorted(n[0] for n in names if n) == [
-        "racedart_generic_r_8x8",
-        "racedart_global_r_4x4",
-        "racedart_global_w_8x4",
-        "racedart_shared_ga_4x4",
-    ]
+    text = injected(program, "exact", TARGET, logged=True).text
+    body = text[text.index(".entry k(") :]
+    for site, granules, function in ((1, 1, "r"), (2, 2, "w"), (3, 1, "ga"), (4, 2, "r")):
+        start, end = body.index(f"$racedart_ready_{site}:"), body.index(f"$racedart_next_{site}:")
+        before = body[:start].rsplit("$racedart_next_", 1)[-1]
+        assert before.count(f"call (racedart_r), racedart_on_{function},") == granules
+        assert body[start:end].strip().count("\n") == 1
 
 
 @pytest.mark.parametrize("mode", ["exact", "hirace"])

@@ -16,6 +16,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 import numba
+from numba.extending import register_jitable
 from racedart.shadow import checker
 from racedart.shadow.cpu import primitives, scheduler, slow_path
 from racedart.shadow.cpu.cache import cached_bytes, cached_text, fingerprint, is_cached
@@ -88,7 +89,13 @@ def _helpers(mode: Mode) -> str:
     # Numba loads what it compiles, and fails at a symbol that it cannot find; the code that it loads is never
     # called, only its IR is used.
     llvm.add_symbol("racedart_report", 1)
-    check = checker.make_check(primitives.load_word, primitives.swap_word, primitives.call_report, mode)
+    transition = register_jitable(
+        checker.make_check(primitives.load_word, primitives.swap_word, primitives.call_report, mode)
+    )
+
+    def check(thread: Any, mine: Any, place: Any, address: Any, access: Any, site: Any) -> None:
+        transition(thread, mine, place, address, access, site)
+
     parts = [
         _compiled("racedart_check", check, 6, returns=False),
         _compiled("racedart_report", slow_path.report, 6, returns=False),

@@ -1,9 +1,12 @@
-"""The functions that injected code calls, compiled from Python to PTX.
+"""The functions that injected code calls, compiled from Python to PTX, and what stands in line of them.
 
-`racedart_<space>_<access>_<bytes>(mine, address, site[, clock])` range-checks an access of so many bytes, gives
-the machine every granule of it, and returns 1 if the access must not be made. The transition is
-`checker.make_check`, the same source as the CPU engine's.
+- `racedart_on_r(mine, address)`, and so for every kind of access, makes the transition of one shadow word and gives
+  the word that it met if that is to be reported, else 0. It is `checker.make_check`, the same source as the CPU
+  engine's.
+- `racedart_report(place, address, access, site, old[, clock])` records a race or a watched access.
+- `racedart_fault(site, address, kind)` records what must not be done.
 
+They call nothing themselves: a function that calls others takes all the registers that these might use.
 Numba-CUDA compiles them without a GPU; their text is kept in the user's cache.
 """
 
@@ -13,7 +16,7 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata, resources
-from typing import Any, Literal
+from typing import Any
 
 from racedart import fsm
 from racedart.fsm import Access
@@ -21,34 +24,8 @@ from racedart.shadow import checker, word
 from racedart.shadow.cpu.cache import cached_text, fingerprint
 from racedart.shadow.cpu.layout import ARENA, SHARED_WINDOW, Fault, FaultKind, Log, Race
 from racedart.shadow.cpu.slow_path import FAULT_LIMIT, TOUCH_LIMIT
-from racedart.shadow.gpu.layout import Context, Record
+from racedart.shadow.gpu.layout import IN_SHARED, Context, Record
 from racedart.shadow.outcome import Mode
-
-Space = Literal["global", "shared", "generic"]
-_IN_SHARED = 1 << 62
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Check:
-    """One function: which space, what the machine is told, and the bytes of the whole access.
-
-    element: bytes of one element of a vector access, else all bytes. access is None where only the range
-    is checked. global_shift, shared_shift: log2 of the granules. logged: the function takes the thread's clock.
-    """
-
-    space: Space
-    access: Access | None
-    size: int
-    element: int
-    global_shift: int
-    shared_shift: int
-    logged: bool
-
-    @property
-    def symbol(self) -> str:
-        """Its name in PTX."""
-        kind = "none" if self.access is None else self.access.name.lower()
-        return f"racedart_{self.space}_{kind}_{self.size}x{self.element}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,129 +68,49 @@ def table_text(mode: Mode) -> str:
     return ", ".join(map(str, checker.transition_bytes(mode)))
 
 
-def check_text(check: Check, target: tuple[int, int], mode: Mode) -> str:
-    """PTX of one check, for a compute capability."""
-    key = fingerprint(repr(check), repr(target), mode, _sources())
-    return cached_text(
-        "gpu-check", key, lambda: _compiled(check.symbol, _check(check, mode), _arity(check), target)
-    )
+def word_function(access: Access) -> str:
+    """PTX name of the transition of one word."""
+    return f"racedart_on_{access.name.lower()}"
 
 
-def fault_text(target: tuple[int, int]) -> str:
-    """PTX of racedart_fault(site, address, kind), for faults that are no access."""
-    key = fingerprint(repr(target), _sources())
-    return cached_text("gpu-fault", key, lambda: _compiled("racedart_fault", _fault(), 3, target))
+def functions_text(mode: Mode, target: tuple[int, int], *, logged: bool) -> str:
+    """PTX of all functions, for a compute capability."""
+    key = fingerprint(mode, repr(target), repr(logged), _sources())
+
+    def make() -> str:
+        parts = [_compiled(word_function(access), _transition(mode, access), 2, target) for access in Access]
+        parts.append(_compiled("racedart_report", _report(logged), 6 if logged else 5, target))
+        parts.append(_compiled("racedart_fault", _fault(), 3, target))
+        return "".join(parts)
+
+    return cached_text("gpu-functions", key, make)
 
 
-def _arity(check: Check) -> int:
-    return 4 if check.logged else 3
-
-
-def _check(check: Check, mode: Mode) -> Callable[..., Any]:
+def _transition(mode: Mode, access: Access) -> Callable[..., Any]:
     from numba.cuda.extending import register_jitable
     from racedart.shadow.gpu import primitives as p
 
-    arena, arena_size = p.context_word(Context.ARENA), p.context_word(Context.ARENA_SIZE)
-    global_shadow, shared_shadow = p.context_word(Context.GLOBAL_SHADOW), p.context_word(Context.SHARED_SHADOW)
-    shadow_bytes, shared_size = p.context_word(Context.SHADOW_BYTES), p.context_word(Context.SHARED_SIZE)
-    block_shift, block_mask = word.BLOCK_SHIFT, (1 << word.BLOCK_BITS) - 1
-    size, element = check.size, check.element
-    global_shift, shared_shift = check.global_shift, check.shared_shift
-    per_element_global, per_element_shared = max(element >> global_shift, 1), max(element >> shared_shift, 1)
-    words_global, words_shared = max(size >> global_shift, 1), max(size >> shared_shift, 1)
-    access = -1 if check.access is None else int(check.access)
-    is_shared, is_private = p.is_shared, p.is_private
-    # Compiled into each check: a function that calls others takes all registers that these might use.
-    fault, report = register_jitable(_fault()), register_jitable(_report(check.logged))
     swapped_out = p.swapped_out
 
     @register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
     def swap(address: Any, old: Any, new: Any) -> Any:
         return swapped_out(address, old, new) == old
 
-    transition = register_jitable(checker.make_check(p.load_word, swap, report, mode, p.table_entry))
-    out_of_bounds, misaligned = int(FaultKind.OUT_OF_BOUNDS), int(FaultKind.MISALIGNED)
-
     @register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
-    def in_global(mine: Any, offset: Any, site: Any, clock: Any) -> Any:
-        if access >= 0:
-            shadow = global_shadow() + (offset >> global_shift) * 8
-            for k in range(words_global):
-                place = offset + k // per_element_global * element
-                transition(clock, mine, place, shadow + k * 8, access, site)
-        return 0
+    def nothing(thread: Any, place: Any, address: Any, kind: Any, site: Any, old: Any) -> None:
+        """The caller reports."""
 
-    @register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
-    def in_shared(mine: Any, offset: Any, site: Any, clock: Any) -> Any:
-        if access >= 0:
-            block = (mine >> block_shift) & block_mask
-            shadow = shared_shadow() + block * shadow_bytes() + (offset >> shared_shift) * 8
-            for k in range(words_shared):
-                place = offset + k // per_element_shared * element
-                transition(clock, mine, place | _IN_SHARED, shadow + k * 8, access, site)
-        return 0
+    check = register_jitable(checker.make_check(p.load_word, swap, nothing, mode, p.table_entry))
+    kind = int(access)
 
-    @register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
-    def on_global(mine: Any, address: Any, site: Any, clock: Any) -> Any:
-        offset = address - arena()
-        if address & (size - 1):
-            fault(site, offset + ARENA, misaligned)
-            return 1
-        if offset < 0 or offset > arena_size() - size:
-            fault(site, offset + ARENA, out_of_bounds)
-            return 1
-        return in_global(mine, offset, site, clock)
+    def transition(mine: Any, address: Any) -> Any:
+        return check(0, mine, 0, address, kind, 0)
 
-    @register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
-    def on_shared(mine: Any, offset: Any, site: Any, clock: Any) -> Any:
-        if offset & (size - 1):
-            fault(site, offset, misaligned)
-            return 1
-        if offset < 0 or offset > shared_size() - size:
-            fault(site, offset, out_of_bounds)
-            return 1
-        return in_shared(mine, offset, site, clock)
-
-    to_shared, shared_start = p.to_shared, p.shared_start
-
-    @register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
-    def on_generic(mine: Any, address: Any, site: Any, clock: Any) -> Any:
-        offset = address - arena()
-        if 0 <= offset < arena_size() and not address & (size - 1):
-            if offset > arena_size() - size:
-                fault(site, offset + ARENA, out_of_bounds)
-                return 1
-            return in_global(mine, offset, site, clock)
-        if is_shared(address):
-            within = to_shared(address) - shared_start()
-            if within & (size - 1):
-                fault(site, within + SHARED_WINDOW, misaligned)
-                return 1
-            if within < 0 or within > shared_size() - size:
-                fault(site, within + SHARED_WINDOW, out_of_bounds)
-                return 1
-            return in_shared(mine, within, site, clock)
-        if is_private(address) and not address & (size - 1):
-            return 0
-        fault(site, offset + ARENA, misaligned if address & (size - 1) else out_of_bounds)
-        return 1
-
-    chosen = {"global": on_global, "shared": on_shared, "generic": on_generic}[check.space]
-    if check.logged:
-
-        def logged(mine: Any, address: Any, site: Any, clock: Any) -> Any:
-            return chosen(mine, address, site, clock)
-
-        return logged
-
-    def plain(mine: Any, address: Any, site: Any) -> Any:
-        return chosen(mine, address, site, 0)
-
-    return plain
+    return transition
 
 
 def _report(logged: bool) -> Callable[..., Any]:
-    """Report(clock, place, address, access, site, old): a race, a meeting, a watched or an outside access."""
+    """Report(place, address, access, site, old[, clock]): a race, a meeting, a watched or an outside access."""
     from numba.cuda.extending import register_jitable
     from racedart.shadow.gpu import primitives as p
 
@@ -233,12 +130,13 @@ def _report(logged: bool) -> Callable[..., Any]:
     races_at, log_at = 8 * int(Record.RACES), 8 * int(Record.LOG)
     out_of_bounds = int(FaultKind.OUT_OF_BOUNDS)
 
-    def report(clock: Any, place: Any, address: Any, access: Any, site: Any, old: Any) -> Any:
+    @register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
+    def report(place: Any, address: Any, access: Any, site: Any, old: Any, clock: Any) -> Any:
         state = 0
         if (old >> epoch_shift) & 0xFF == epoch:
             state = old & state_mask
         shared = (place >> 62) & 1
-        offset = place & (_IN_SHARED - 1)
+        offset = place & (IN_SHARED - 1)
         if shared:
             index = (address - shared_shadow() - block() * shadow_bytes()) >> 3
         else:
@@ -281,7 +179,17 @@ def _report(logged: bool) -> Callable[..., Any]:
             put(entry + race_fields[7], shared)
         return 0
 
-    return report
+    if logged:
+
+        def with_clock(place: Any, address: Any, access: Any, site: Any, old: Any, clock: Any) -> Any:
+            return report(place, address, access, site, old, clock)
+
+        return with_clock
+
+    def without_clock(place: Any, address: Any, access: Any, site: Any, old: Any) -> Any:
+        return report(place, address, access, site, old, 0)
+
+    return without_clock
 
 
 def _fault() -> Callable[..., Any]:

@@ -118,7 +118,6 @@ class Memories:
             Context.ARENA: self.arena.address,
             Context.ARENA_SIZE: device.size,
             Context.ARENA_LIMIT: max(device.size - WIDEST + 1, 0),
-            Context.SHARED_LIMIT: max(self.shared_size - WIDEST + 1, 0),
             Context.GLOBAL_SHADOW: shadow.address,
             Context.SHARED_SHADOW: shared_shadow.address,
             Context.SHADOW_BYTES: self.shadow_words * 8,

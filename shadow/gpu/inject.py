@@ -20,12 +20,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from racedart.fsm import Access
 from racedart.shadow import word
 from racedart.shadow.cpu.layout import FaultKind
-from racedart.shadow.gpu.checks import Check, check_text, fault_text, first_state, skip_masks, table_text
+from racedart.shadow.gpu.accesses import REGISTERS, AccessCheck, call
+from racedart.shadow.gpu.checks import functions_text, table_text
 from racedart.shadow.gpu.layout import CONTEXT, SHARED, TABLE, Context, Record
-from racedart.shadow.instrument.events import Event, address_of, element_size, vector_count
+from racedart.shadow.instrument.events import address_of, element_size, vector_count
 from racedart.shadow.instrument.plan import Plan
 from racedart.shadow.outcome import Mode
 from racedart.shadow.ptx.model import (
@@ -121,8 +121,7 @@ def inject(
         if places.static_shared
         else f".extern .shared .align 128 .b8 {SHARED}[];",
         print_functions(f for f in module.functions.values() if f.body is None and f.name in HARMLESS),
-        fault_text(target),
-        *(check_text(check, target, mode) for check in sorted(writer.checks.values(), key=lambda c: c.symbol)),
+        functions_text(mode, target, logged=logged),
         *body,
     ]
     return Injected("\n".join(parts) + "\n", writer.count)
@@ -135,7 +134,6 @@ class _Writer:
     places: Places
     mode: Mode
     logged: bool
-    checks: dict[str, Check] = field(default_factory=dict)
     cold: list[str] = field(default_factory=list)
     count: int = 0
 
@@ -150,10 +148,7 @@ class _Writer:
         for name, type_ in function.registers.items():
             if "." not in name:
                 yield f"\t.reg .{type_.name} {name};"
-        yield "\t.reg .b64 %racedart_mine, %racedart_clock, %racedart_shadow;"
-        yield "\t.reg .b64 %racedart_a, %racedart_b, %racedart_r, %racedart_s, %racedart_w;"
-        yield "\t.reg .b32 %racedart_x, %racedart_y, %racedart_n, %racedart_threads, %racedart_lanes;"
-        yield "\t.reg .pred %racedart_p, %racedart_q;"
+        yield from REGISTERS
         for variable in function.variables:
             if variable.space != "shared" or not variable.size:
                 yield f"\t{print_variable(variable)};"
@@ -292,17 +287,18 @@ class _Writer:
 
     def access(self, site: int, instruction: Instruction) -> Iterator[str]:
         plan, event = self.plan, self.plan.events[site]
-        total = element_size(instruction) * vector_count(instruction)
-        check = Check(
+        element = element_size(instruction)
+        check = AccessCheck(
+            site,
             event.space,
             plan.access.get(site),
-            total,
-            element_size(instruction),
+            element * vector_count(instruction),
+            element,
             plan.global_shift,
             plan.shared_shift,
+            self.mode,
             self.logged,
         )
-        self.checks[check.symbol] = check
         self.count += 1
         address = address_of(instruction)
         assert address is not None
@@ -311,76 +307,14 @@ class _Writer:
         yield from lines
         assert isinstance(moved, Address)
         yield from self.into("%racedart_b", moved, event.space)
-        slow, ready, following = (f"$racedart_{part}_{site}" for part in ("slow", "ready", "next"))
-        call = list(self.call(check.symbol, ["%racedart_mine", "%racedart_b", str(site)], clock=True))
-        failed = f"setp.ne.s64 %racedart_p, %racedart_r, 0; @%racedart_p bra $racedart_fault_{site};"
-        if self.logged or check.access is None or not self.one_granule(event, total):
-            yield from call
-            yield failed
-        else:
-            yield from self.fast(event.space, check.access, total, slow, ready)
-            yield f"{ready}:"
-            self.cold += [f"{slow}:", *(f"\t{line}" for line in [*call, failed, f"bra {ready};"])]
+        yield from check.lines()
         operands = tuple(moved if o == address else o for o in instruction.operands)
         yield f"{print_instruction(replace(instruction, operands=operands))};"
+        following = check.label("next")
         yield f"{following}:"
-        self.cold.append(f"$racedart_fault_{site}:")
+        self.cold += [*check.cold, f"{check.failed}:"]
         self.cold += [f"\t{line}" for line in self.zeroed(instruction)]
         self.cold.append(f"\tbra {following};")
-
-    def one_granule(self, event: Event, total: int) -> bool:
-        """Whether the access is of exactly one word of the shadow, wherever it lies."""
-        shifts = {self.plan.shared_shift if event.space == "shared" else self.plan.global_shift}
-        return {total} == {1 << shift for shift in shifts}
-
-    def fast(self, space: str, access: Access, total: int, slow: str, ready: str) -> Iterator[str]:
-        """The frequent cases in line: an untouched word, and a state that the access does not change."""
-        masks = skip_masks(self.mode, access)
-        shared = space == "shared"
-        shift = self.plan.shared_shift if shared else self.plan.global_shift
-        offset = "%racedart_b"
-        if not shared:
-            offset = "%racedart_s"
-            yield f"ld.const.u64 %racedart_r, [{CONTEXT}+{8 * int(Context.ARENA)}];"
-            yield "sub.s64 %racedart_s, %racedart_b, %racedart_r;"
-        limit = Context.SHARED_LIMIT if shared else Context.ARENA_LIMIT
-        yield f"ld.const.u64 %racedart_r, [{CONTEXT}+{8 * int(limit)}];"
-        yield f"setp.ge.u64 %racedart_p, {offset}, %racedart_r;"
-        yield f"@%racedart_p bra {slow};"
-        if total > 1:
-            yield f"and.b64 %racedart_r, {offset}, {total - 1};"
-            yield "setp.ne.u64 %racedart_p, %racedart_r, 0;"
-            yield f"@%racedart_p bra {slow};"
-        yield f"shl.b64 %racedart_s, {offset}, {3 - shift};"
-        if shared:
-            yield "add.s64 %racedart_s, %racedart_s, %racedart_shadow;"
-        else:
-            yield f"ld.const.u64 %racedart_r, [{CONTEXT}+{8 * int(Context.GLOBAL_SHADOW)}];"
-            yield "add.s64 %racedart_s, %racedart_s, %racedart_r;"
-        yield "ld.relaxed.gpu.global.u64 %racedart_w, [%racedart_s];"
-        yield "setp.ne.s64 %racedart_p, %racedart_w, 0;"
-        touched = ready.replace("ready", "touched")
-        yield f"@%racedart_p bra {touched};"
-        yield f"or.b64 %racedart_w, %racedart_mine, {first_state(self.mode, access)};"
-        yield "atom.relaxed.gpu.global.cas.b64 %racedart_w, [%racedart_s], 0, %racedart_w;"
-        yield "setp.eq.s64 %racedart_p, %racedart_w, 0;"
-        yield f"@%racedart_p bra {ready};"
-        yield f"{touched}:"
-        yield "xor.b64 %racedart_r, %racedart_w, %racedart_mine;"
-        yield f"and.b64 %racedart_s, %racedart_r, {word.EPOCH_MASK | word.BLOCK_MASK | word.BARRIER_MASK};"
-        yield "setp.eq.s64 %racedart_p, %racedart_s, 0;"
-        yield f"selp.b32 %racedart_x, {masks.block}, {masks.any}, %racedart_p;"
-        yield f"setp.le.u64 %racedart_p, %racedart_r, {word.STATE_MASK};"
-        yield f"selp.b32 %racedart_x, {masks.thread}, %racedart_x, %racedart_p;"
-        yield f"shr.u64 %racedart_r, %racedart_r, {word.EPOCH_SHIFT};"
-        yield "setp.eq.s64 %racedart_p, %racedart_r, 0;"
-        yield "selp.b32 %racedart_x, %racedart_x, 0, %racedart_p;"
-        yield "cvt.u32.u64 %racedart_y, %racedart_w;"
-        yield f"and.b32 %racedart_y, %racedart_y, {word.STATE_MASK};"
-        yield "shr.u32 %racedart_x, %racedart_x, %racedart_y;"
-        yield "and.b32 %racedart_x, %racedart_x, 1;"
-        yield "setp.eq.s32 %racedart_p, %racedart_x, 0;"
-        yield f"@%racedart_p bra {slow};"
 
     def into(self, register: str, address: Address, space: str) -> Iterator[str]:
         """The address as a 64-bit number; of shared memory, the offset in the kernel's own."""
@@ -404,17 +338,6 @@ class _Writer:
         if offset:
             yield f"add.s64 {register}, {register}, {offset};"
 
-    def call(self, symbol: str, arguments: list[str], *, clock: bool = False) -> Iterator[str]:
-        if clock and self.logged:
-            arguments = [*arguments, "%racedart_clock"]
-        yield "{"
-        for k, argument in enumerate(arguments):
-            yield f".param .b64 racedart_{k}; st.param.b64 [racedart_{k}], {argument};"
-        names = ", ".join(f"racedart_{k}" for k in range(len(arguments)))
-        yield f".param .b64 racedart_r; call (racedart_r), {symbol}, ({names});"
-        yield "ld.param.b64 %racedart_r, [racedart_r];"
-        yield "}"
-
     def zeroed(self, instruction: Instruction) -> Iterator[str]:
         """What an access that is not made leaves in its destination."""
         if instruction.opcode in {"st", "red"}:
@@ -433,7 +356,7 @@ class _Writer:
     # Meetings
 
     def faulted(self, site: int, kind: FaultKind) -> Iterator[str]:
-        yield from self.call("racedart_fault", [str(site), "0", str(int(kind))])
+        yield from call("racedart_fault", str(site), "0", str(int(kind)))
 
     def conservative(self) -> Iterator[str]:
         yield f"ld.const.u64 %racedart_a, [{CONTEXT}+{8 * int(Context.RECORDS)}];"

@@ -11,12 +11,15 @@ SHARED = "racedart_shared"
 TABLE = "racedart_table"
 """Symbol of the machine's table, in constant memory."""
 
+IN_SHARED = 1 << 62
+"""Flag of a place that is an offset in shared memory."""
+
 
 class Context(enum.IntEnum):
     """What injected code knows of its launch.
 
-    ARENA: global address of the first byte of the launch's objects. ARENA_LIMIT, SHARED_LIMIT: no access whose
-    offset is below reaches outside. RECORDS: of the words of `Record`.
+    ARENA: global address of the first byte of the launch's objects. ARENA_LIMIT: no access whose offset is below
+    reaches outside; behind it, as far as ARENA_SIZE, lies no object. RECORDS: of the words of `Record`.
     SHARED_SHADOW: shadow of the shared memory of block 0, SHADOW_BYTES for each block. EXITS: two words for each
     thread, or 0.
     """
@@ -38,8 +41,7 @@ class Context(enum.IntEnum):
     TOUCHED = 14
     FAULTED = 15
     ARENA_LIMIT = 16
-    SHARED_LIMIT = 17
-    SIZE = 18
+    SIZE = 17
 
 
 class Record(enum.IntEnum):
