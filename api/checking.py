@@ -52,6 +52,7 @@ def check(
     timeout: float | None = None,
     thorough: bool = False,
     jobs: int = 0,
+    prove: bool = True,
     progress: Callable[[int, int], None] | None = None,
     variables: Mapping[str, Any] = MappingProxyType({}),
 ) -> Run:
@@ -74,7 +75,7 @@ def check(
     from racedart.shadow.frontends.device_arrays import on_host
     from racedart.shadow.launch import short_text
 
-    options = replace(_options(engine, mode, seed, schedules, timeout, jobs), progress=progress)
+    options = replace(_options(engine, mode, seed, schedules, timeout, jobs), progress=progress, prove=prove)
     _require(options.engine == "cpu" or not variables, "variables can be set with the CPU engine only")
 
     host_args, give_back = on_host(args)
@@ -99,6 +100,7 @@ def check_program(
     timeout: float | None = None,
     thorough: bool = False,
     jobs: int = 0,
+    prove: bool = True,
     kernel: str | None = None,
     launches: tuple[int, int | None] = (1, None),
     sample: int = 1,
@@ -121,7 +123,7 @@ def check_program(
     _require(
         first >= 1 and (last is None or last >= first), f"launches are {launches!r}; give N-M with 1 <= N <= M"
     )
-    options = _options(engine, mode, seed, schedules, timeout, jobs)
+    options = replace(_options(engine, mode, seed, schedules, timeout, jobs), prove=prove)
     result = run_program(
         target, arguments, module, options, thorough, Selection(kernel, first, last, sample), output_to_stderr
     )

@@ -119,6 +119,7 @@ class _CheckCommand(click.Command):
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the order in which threads run.")
 @click.option("--schedules", type=int, default=1, show_default=True, help="How many orders are tried.")
 @click.option("--thorough", is_flag=True, help="Check the unoptimised build as well.")
+@click.option("--no-proof", is_flag=True, help="Check accesses that are proved free of races as well.")
 @click.option("--timeout", type=float, default=DEFAULT_TIMEOUT, show_default=True, help="Seconds for each run.")
 @click.option("--jobs", type=int, default=0, help="Cores to use; all of them if not given.")
 @click.option("--define", multiple=True, help="Macro for CUDA C++: NAME or NAME=VALUE.")
@@ -218,7 +219,8 @@ def _check_program(context: click.Context, given: dict[str, Any]) -> Run:
 
 
 def _common(given: dict[str, Any]) -> dict[str, Any]:
-    return {name: given[name] for name in ("engine", "mode", "seed", "schedules", "timeout", "thorough", "jobs")}
+    names = ("engine", "mode", "seed", "schedules", "timeout", "thorough", "jobs")
+    return {name: given[name] for name in names} | {"prove": not given["no_proof"]}
 
 
 def _launches(text: str | None) -> tuple[int, int | None]:

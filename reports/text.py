@@ -81,9 +81,22 @@ def _report(run: Run) -> Iterator[Line]:
     for reason in run.reasons:
         yield from _reason(reason, run.sources)
         yield []
+    yield from _coverage(run)
     if _has_launches(run):
         yield [(STATEMENT, "dim")]
     yield [("racedart: ", ""), (summary(run), _VERDICTS[run.verdict])]
+
+
+def _coverage(run: Run) -> Iterator[Line]:
+    """How many access sites were checked as they ran, and how many were proved beforehand."""
+    counts = {"checked_sites": 0, "proved_sites": 0}
+    for launch in run.launches:
+        for key in counts:
+            number = launch.statistics.get(key, 0)
+            counts[key] += number if isinstance(number, int) else 0
+    if counts["proved_sites"]:
+        text = "{checked_sites} access sites checked, {proved_sites} proved free of races".format(**counts)
+        yield [(text, "dim")]
 
 
 def _finding(finding: Finding, sources: Mapping[str, str]) -> Iterator[Line]:

@@ -24,13 +24,15 @@ from racedart.shadow.cpu import engine
 from racedart.shadow.cpu.device import Device
 from racedart.shadow.cpu.layout import ARENA, SHARED_WINDOW, WINDOW, Fault, FaultKind, Log, Race, Stop
 from racedart.shadow.cpu.prints import printed_text
-from racedart.shadow.cpu.program import Program, load_program
+from racedart.shadow.cpu.program import Program, load_program, read_kernel
 from racedart.shadow.explain.faults import Faulty, fault_findings, fault_reasons
 from racedart.shadow.explain.pairs import racing_pairs
 from racedart.shadow.explain.places import location_of
 from racedart.shadow.explain.races import Added, Named, RaceCollector
 from racedart.shadow.explain.trace import Trace
 from racedart.shadow.explain.values import element_text
+from racedart.shadow.instrument.flow import Shape
+from racedart.shadow.instrument.proof import prove
 from racedart.shadow.launch import MAX_SHARED, Launch, LaunchError
 from racedart.shadow.outcome import Options, Outcome
 from racedart.shadow.ptx.printer import print_instruction
@@ -53,7 +55,10 @@ def check_launch(launch: Launch, options: Options) -> Outcome:
     Raises InputError for PTX that cannot be read and UsageError for a launch that does not fit it.
     """
     kernel = launch.kernel
-    program = load_program(kernel.ptx, kernel.entry, options.mode, kernel.source_path)
+    named = kernel.ptx, kernel.entry, kernel.source_path
+    # HiRace's conventions report pairs that do not race, which no proof may take away.
+    proved = _proved(*named, Shape.of(launch)) if options.prove and options.mode == "exact" else frozenset[int]()
+    program = load_program(kernel.ptx, kernel.entry, options.mode, kernel.source_path, proved)
     _require_fit(program, launch)
     _require_block(program, launch)
     needed = 2 * Device.bytes_needed(program, launch)
@@ -68,6 +73,12 @@ def check_launch(launch: Launch, options: Options) -> Outcome:
         if not check.schedule(options.seed + k, first=k == 0):
             break
     return check.outcome()
+
+
+@functools.lru_cache(maxsize=256)
+def _proved(ptx: str, entry: str, path: str, shape: Shape) -> frozenset[int]:
+    """The access sites of a kernel that need no check in launches of a shape."""
+    return prove(*read_kernel(ptx, entry, path), shape)
 
 
 def run_launch(launch: Launch, options: Options) -> tuple[Reason, ...]:
@@ -289,6 +300,7 @@ class _Check:
         statistics: dict[str, Json] = {
             "threads": int(np.prod(launch.block)) * int(np.prod([int(n) for n in launch.grid])),
             "checked_sites": len(program.plan.access),
+            "proved_sites": len(program.plan.proved),
             "alarms": self.alarms,
             "refuted": self.refuted,
             "schedules": self.options.schedules,

@@ -24,7 +24,8 @@ class Options:
     alarms runs again to explain them. memory: bytes that the engine may take for the device memory, its shadow
     and its snapshot. write_back: whether the launch's buffers are given what the kernel wrote. jobs: cores to
     use, 0 for all; findings do not depend on it, results only by the rounding of floating-point atomics.
-    progress: called now and then with the blocks that ended and all blocks.
+    progress: called now and then with the blocks that ended and all blocks. prove: leave accesses unchecked that
+    are proved free of races (in exact mode).
     """
 
     engine: Engine = "cpu"
@@ -36,6 +37,7 @@ class Options:
     write_back: bool = True
     jobs: int = 0
     progress: Callable[[int, int], None] | None = None
+    prove: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,8 +54,8 @@ class Program:
 
 
 @functools.lru_cache(maxsize=64)
-def load_program(ptx: str, entry: str, mode: Mode, path: str = "") -> Program:
-    """Compile a kernel of a PTX module; path: its file, whose lines stand for missing line information.
+def read_kernel(ptx: str, entry: str, path: str = "") -> tuple[Module, Plan]:
+    """A PTX module and the plan of one of its kernels; path: its file, whose lines stand for missing ones.
 
     Raises InputError when the PTX cannot be read or has no such entry.
     """
@@ -66,7 +66,18 @@ def load_program(ptx: str, entry: str, mode: Mode, path: str = "") -> Program:
     if path and not _has_lines(module):
         module = _numbered(module, path)
     function = inline_calls(module, module.kernels[entry])
-    plan = make_plan(function)
+    return module, make_plan(function)
+
+
+@functools.lru_cache(maxsize=64)
+def load_program(ptx: str, entry: str, mode: Mode, path: str = "", proved: frozenset[int] = frozenset()) -> Program:
+    """Compile a kernel of a PTX module; proved: sites that are not to be checked.
+
+    Raises what `read_kernel` raises.
+    """
+    module, plan = read_kernel(ptx, entry, path)
+    plan = plan.without_checks(proved)
+    function = plan.function
 
     module_offsets, module_bytes = module_layout(module)
     shared = [v for v in (*module.variables, *function.variables) if v.space == "shared"]

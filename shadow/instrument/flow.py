@@ -23,7 +23,7 @@ from racedart.shadow.instrument.events import Event, address_of, element_size, v
 from racedart.shadow.instrument.integers import OPERATIONS, Reader, Symbols, any_value, limits
 from racedart.shadow.instrument.plan import Plan
 from racedart.shadow.instrument.predicates import Both, Formula, Not, Unknown, assume, decided, either
-from racedart.shadow.launch import Launch
+from racedart.shadow.launch import Dim3, Launch, Param
 from racedart.shadow.ptx.cfg import Graph, destinations
 from racedart.shadow.ptx.model import (
     Address,
@@ -52,6 +52,23 @@ OBJECT = "&"
 def buffer_symbol(number: int) -> str:
     """The symbol of a buffer's address."""
     return f"{OBJECT}global buffer {number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What is known of a launch before it runs: dimensions, parameters, and the bytes of each buffer."""
+
+    grid: Dim3
+    block: Dim3
+    shared_bytes: int
+    params: tuple[Param, ...]
+    sizes: tuple[int, ...]
+
+    @staticmethod
+    def of(launch: Launch) -> Shape:
+        """The shape of a launch."""
+        sizes = tuple(buffer.array.nbytes for buffer in launch.buffers)
+        return Shape(launch.grid, launch.block, launch.shared_bytes, launch.params, sizes)
 
 
 @dataclass
@@ -93,11 +110,11 @@ class Assumption:
 class Flow:
     """The analysis of one launch; `run` gives the accesses that can happen, None when it gives up.
 
-    objects: variable -> the symbol of its address.
+    objects: variable -> the symbol of its address. taken: after `run`, the edges that can be taken.
     """
 
     plan: Plan
-    launch: Launch
+    launch: Shape
     objects: Mapping[str, str]
     symbols: Symbols = field(default_factory=Symbols)
     assumptions: dict[tuple[int, str], Assumption] = field(default_factory=dict)
@@ -105,6 +122,7 @@ class Flow:
     invariants: dict[int, dict[Terms, Interval]] = field(default_factory=dict)
     refuted: set[tuple[int, Terms]] = field(default_factory=set)
     touches: list[Touch] = field(default_factory=list)
+    taken: set[tuple[int, int]] = field(default_factory=set)
 
     def run(self) -> list[Touch] | None:
         """Pass over the kernel until nothing assumed is refuted."""
@@ -129,6 +147,7 @@ class Flow:
         """One pass; whether it confirms every assumption."""
         graph = self.plan.graph
         self.touches = []
+        self.taken = set()
         self.symbols = Symbols()
         for name, extent in zip(
             ("%tid.x", "%tid.y", "%tid.z", "%ctaid.x", "%ctaid.y", "%ctaid.z"),
@@ -152,6 +171,7 @@ class Flow:
             for successor, after in self._executed(block, state):
                 target = returning if (block, successor) in graph.back_edges else arriving
                 target.setdefault(successor, []).append(after)
+                self.taken.add((block, successor))
         confirmed = True
         for header, backs in returning.items():
             for back in backs:

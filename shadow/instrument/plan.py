@@ -29,7 +29,7 @@ class Plan:
 
     global_shift, shared_shift: log2 of the granule in bytes. fences: indices of instructions whose
     ordering of memory is not modelled. examined: alarms may be refuted when they are explained. grids: the barriers
-    of the grid.
+    of the grid. proved: sites that need no check in the launch that the plan is for; they are missing in access.
     """
 
     function: Function
@@ -41,6 +41,12 @@ class Plan:
     fences: tuple[int, ...]
     examined: bool
     grids: GridBarriers
+    proved: frozenset[int] = frozenset()
+
+    def without_checks(self, proved: frozenset[int]) -> Plan:
+        """The plan for launches in which some sites need no check."""
+        access = {site: access for site, access in self.access.items() if site not in proved}
+        return replace(self, access=access, proved=self.proved | proved)
 
     def instruction(self, site: int) -> Instruction:
         """The instruction of a site."""

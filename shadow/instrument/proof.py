@@ -29,15 +29,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 
+import networkx as nx
 from racedart.fsm import Access
 from racedart.shadow.instrument.affine import Form, Interval, Known, normal
-from racedart.shadow.instrument.flow import OBJECT, Flow, Touch, buffer_symbol
+from racedart.shadow.instrument.flow import OBJECT, Flow, Shape, Touch, buffer_symbol
 from racedart.shadow.instrument.ordering import Ordering, ordering_of
 from racedart.shadow.instrument.plan import Plan
-from racedart.shadow.launch import Launch
 from racedart.shadow.ptx.model import Instruction, Module, Symbol
 
 PAIRS = 4000
@@ -63,8 +63,8 @@ _THREAD = ("%tid.x", "%tid.y", "%tid.z")
 _ATOMICS = {Access.BA, Access.GA}
 
 
-def prove(module: Module, plan: Plan, launch: Launch) -> frozenset[int]:
-    """The sites of a launch's plan that need no check."""
+def prove(module: Module, plan: Plan, launch: Shape) -> frozenset[int]:
+    """The sites of a plan that need no check in launches of a shape."""
     graph = plan.graph
     if len(graph.instructions) > INSTRUCTIONS or len(plan.function.params) != len(launch.params):
         return frozenset()
@@ -76,7 +76,11 @@ def prove(module: Module, plan: Plan, launch: Launch) -> frozenset[int]:
     if touches is None:
         return frozenset()
     flow.symbols.intervals |= dict.fromkeys(objects.sizes, (0, 1 << 62))
-    return _Proof(plan, flow, objects, ordering_of(graph, plan.function.registers), touches).sites()
+    # Branches that the launch's parameters decide have one way.
+    edges = nx.DiGraph(list(flow.taken))
+    edges.add_node(0)
+    ordering = ordering_of(replace(graph, edges=edges), plan.function.registers)
+    return _Proof(plan, flow, objects, ordering, touches).sites()
 
 
 def _known(instruction: Instruction) -> bool:
@@ -97,9 +101,9 @@ class _Objects:
     sizes: Mapping[str, int]
 
     @staticmethod
-    def of(module: Module, plan: Plan, launch: Launch) -> _Objects:
+    def of(module: Module, plan: Plan, launch: Shape) -> _Objects:
         symbols: dict[str, str] = {}
-        sizes = {buffer_symbol(k): b.array.nbytes for k, b in enumerate(launch.buffers)}
+        sizes = {buffer_symbol(k): size for k, size in enumerate(launch.sizes)}
         for variable in (*module.variables, *plan.function.variables):
             if variable.space not in {"global", "shared", "local", "const"}:
                 continue
