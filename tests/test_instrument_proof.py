@@ -458,13 +458,13 @@ shapes = st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(phases, min_size=1, max_size=3), shapes, st.sampled_from([64, 30, 100]))
 def test_proved_sites_never_conflict(made: list[Phase], shape: tuple[Dim3, Dim3], n: int) -> None:
     assert_claim("\n".join(phase.text(k) for k, phase in enumerate(made)), *shape, n)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.lists(phases, min_size=1, max_size=3), shapes, st.sampled_from([64, 30, 100]))
 def test_findings_are_the_same_without_the_proof(made: list[Phase], shape: tuple[Dim3, Dim3], n: int) -> None:
     ptx = kernel("\n".join(phase.text(k) for k, phase in enumerate(made)))

@@ -594,8 +594,8 @@ class Flow:
     def _form(self, operand: Operand, state: State, name: str) -> Form:
         """The form of an operand; a symbol with the given name where it is not known."""
         match operand:
-            case Immediate(value, 0):
-                return Form(value)
+            case Immediate(number, 0):
+                return Form(number)
             case Symbol(variable, offset) if variable in self.objects:
                 return symbol(self.objects[variable]).plus(offset)
             case Register(register):
