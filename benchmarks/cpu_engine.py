@@ -10,14 +10,12 @@ from __future__ import annotations
 import datetime
 import platform
 import time
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from racedart.shadow.cpu import program as programs
 from racedart.shadow.cpu.device import Device
 from racedart.shadow.cpu.engine import run
+from racedart.shadow.cpu.program import load_program, read_kernel
 from racedart.shadow.cpu.runtime import target_machine
 from racedart.shadow.frontends import cuda_kernel, make_launch
 from racedart.shadow.launch import Launch
@@ -100,14 +98,9 @@ def launches() -> dict[str, tuple[Launch, int]]:
 
 def seconds(launch: Launch, *, checked: bool, repeats: int = 7, workers: int = 1) -> tuple[float, float]:
     """Best processor time and wall time of a run on fresh device memory, without compilation."""
-    load: Callable[..., programs.Program] = programs.load_program.__wrapped__
-    original = programs.make_plan
-    if not checked:
-        programs.make_plan = lambda *given: replace(original(*given), access={})
-    try:
-        program = load(launch.kernel.ptx, launch.kernel.entry, "exact")
-    finally:
-        programs.make_plan = original
+    kernel = launch.kernel
+    _, plan = read_kernel(kernel.ptx, kernel.entry)
+    program = load_program(kernel.ptx, kernel.entry, "exact", "", frozenset() if checked else frozenset(plan.access))
     spent, passed = [], []
     for _ in range(repeats):
         device = Device(program, launch)

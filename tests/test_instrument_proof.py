@@ -193,6 +193,15 @@ CASES: dict[str, Case] = {
     "tile without barrier": (OWN_TILE + WRITE_READ.replace("bar.sync 0;", ""), ONE_BLOCK, 0, 2),
     "warp barrier": (OWN_TILE + WRITE_READ.replace("bar.sync 0;", "bar.warp.sync -1;"), ONE_BLOCK, 0, 2),
     "barrier of some": (OWN_TILE + WRITE_READ.replace("bar.sync 0;", "bar.sync 0, 32;"), ONE_BLOCK, 0, 2),
+    "barrier of some as well": (OWN_TILE + "bar.sync 0, 32;\n" + WRITE_READ, ONE_BLOCK, 0, 2),
+    "other barrier of some as well": (OWN_TILE + "bar.sync 1, 32;\n" + WRITE_READ, ONE_BLOCK, 2, 2),
+    "barrier of unknown number as well": (OWN_TILE + "bar.sync %r12;\n" + WRITE_READ, ONE_BLOCK, 0, 2),
+    "tile by a widened address": (
+        "mov.u32 %r6, tile;\nshl.b32 %r7, %r1, 2;\nadd.u32 %r6, %r6, %r7;\ncvt.u64.u32 %rd5, %r6;\n" + WRITE_READ,
+        ONE_BLOCK,
+        2,
+        2,
+    ),
     "guarded barrier": (
         "setp.lt.s32 %p1, %r1, 32;\n" + OWN_TILE + WRITE_READ.replace("bar.sync", "@%p1 bar.sync"),
         ONE_BLOCK,

@@ -110,12 +110,14 @@ class Assumption:
 class Flow:
     """The analysis of one launch; `run` gives the accesses that can happen, None when it gives up.
 
-    objects: variable -> the symbol of its address. taken: after `run`, the edges that can be taken.
+    objects: variable -> the symbol of its address. addresses: such symbol -> its interval.
+    taken: after `run`, the edges that can be taken.
     """
 
     plan: Plan
     launch: Shape
     objects: Mapping[str, str]
+    addresses: Mapping[str, Interval]
     symbols: Symbols = field(default_factory=Symbols)
     assumptions: dict[tuple[int, str], Assumption] = field(default_factory=dict)
     bounds: dict[int, set[int]] = field(default_factory=dict)
@@ -149,6 +151,7 @@ class Flow:
         self.touches = []
         self.taken = set()
         self.symbols = Symbols()
+        self.symbols.intervals.update(self.addresses)
         for name, extent in zip(
             ("%tid.x", "%tid.y", "%tid.z", "%ctaid.x", "%ctaid.y", "%ctaid.z"),
             (*self.launch.block, *self.launch.grid),

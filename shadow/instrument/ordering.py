@@ -10,7 +10,8 @@ their refinements: every definition in a divergent block is divergent).
 If every barrier of the whole block stands in a uniform block and runs unguarded, then all threads of a block
 go through one sequence of barriers, each at the same instruction, and two accesses can only be unordered if
 both are reachable from the entry or from one barrier without meeting a barrier on the way. If some barrier does
-not, nothing is ordered. Barriers of some threads or of a warp order nothing here.
+not, nothing is ordered; nor if a barrier of some threads, or one whose number is not known, may be taken for one
+of the whole block. Barriers of some threads or of a warp order nothing here.
 """
 
 from __future__ import annotations
@@ -36,10 +37,19 @@ def is_block_barrier(instruction: Instruction) -> bool:
     """Whether all threads of the block meet here: `bar.sync 0` and its kin, without a number of threads."""
     if instruction.opcode not in {"bar", "barrier"} or instruction.has("warp", "arrive", "cluster"):
         return False
-    operands = instruction.operands
-    if instruction.has("red"):
-        return len(operands) == 3 and isinstance(operands[1], Immediate)
+    # bar.red has a destination in front and a predicate behind.
+    operands = instruction.operands[1:-1] if instruction.has("red") else instruction.operands
     return len(operands) == 1 and isinstance(operands[0], Immediate)
+
+
+def _takes_barrier(instruction: Instruction) -> bool:
+    return instruction.opcode in {"bar", "barrier"} and not instruction.has("warp", "cluster")
+
+
+def _number(instruction: Instruction) -> int | None:
+    """The number of the barrier that an instruction is at, None where it is not known."""
+    operand = instruction.operands[1 if instruction.has("red") else 0]
+    return operand.value if isinstance(operand, Immediate) else None
 
 
 @dataclass(frozen=True)
@@ -53,7 +63,13 @@ class Ordering:
     @cached_property
     def barriers(self) -> frozenset[int] | None:
         """The barriers of the whole block; None if not all threads meet at each of them."""
-        found = {i for i in self.graph.block_of if is_block_barrier(self.graph.instructions[i])}
+        instructions = self.graph.instructions
+        found = {i for i in self.graph.block_of if is_block_barrier(instructions[i])}
+        numbers = {_number(instructions[i]) for i in found}
+        for i in self.graph.block_of:
+            # Threads that wait at one barrier meet, whichever instructions they wait at.
+            if i not in found and _takes_barrier(instructions[i]) and _number(instructions[i]) in {None, *numbers}:
+                return None
         for i in found:
             if self.graph.instructions[i].guard is not None or self.graph.block_of[i] in self.divergent_blocks:
                 return None

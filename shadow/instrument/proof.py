@@ -58,6 +58,11 @@ LEAVE_MEMORY_ALONE = frozenset(
 """Opcodes that neither read nor write checked memory; those of events are looked at apart."""
 HARMLESS_CALLS = frozenset({"vprintf", "__assertfail"})
 
+_WINDOW, _GENERIC = 1 << 24, 1 << 62
+"""Bounds of addresses: in the shared, local and constant state spaces, and of global and generic ones."""
+
+_NARROW = {"shared", "local", "const"}
+
 _BLOCK = ("%ctaid.x", "%ctaid.y", "%ctaid.z")
 _THREAD = ("%tid.x", "%tid.y", "%tid.z")
 _ATOMICS = {Access.BA, Access.GA}
@@ -71,16 +76,21 @@ def prove(module: Module, plan: Plan, launch: Shape) -> frozenset[int]:
     if any(not _known(graph.instructions[i]) for i in graph.block_of):
         return frozenset()
     objects = _Objects.of(module, plan, launch)
-    flow = Flow(plan, launch, objects.symbols)
+    addresses = {name: (0, _WINDOW if _space(name) in _NARROW else _GENERIC) for name in objects.sizes}
+    flow = Flow(plan, launch, objects.symbols, addresses)
     touches = flow.run()
     if touches is None:
         return frozenset()
-    flow.symbols.intervals |= dict.fromkeys(objects.sizes, (0, 1 << 62))
     # Branches that the launch's parameters decide have one way.
     edges = nx.DiGraph(list(flow.taken))
     edges.add_node(0)
     ordering = ordering_of(replace(graph, edges=edges), plan.function.registers)
     return _Proof(plan, flow, objects, ordering, touches).sites()
+
+
+def _space(name: str) -> str:
+    """The state space of an object's symbol."""
+    return name.removeprefix(OBJECT).split(" ")[0]
 
 
 def _known(instruction: Instruction) -> bool:
@@ -157,7 +167,7 @@ class _Proof:
         intervals = self.flow.symbols.intervals
         self.both = intervals | {name + "'": interval for name, interval in intervals.items()}
         for name, reaches in reached.items():
-            space = name.removeprefix(OBJECT).split(" ")[0]
+            space = _space(name)
             if space not in lost and self._race_free(reaches, shared=space == "shared"):
                 found |= {r.touch.site for r in reaches}
         return frozenset(found)
@@ -168,7 +178,7 @@ class _Proof:
         if len(bases) != 1 or bases[0][1] != 1 or bases[0][0] not in self.objects.sizes:
             return None
         name = bases[0][0]
-        space = name.removeprefix(OBJECT).split(" ")[0]
+        space = _space(name)
         if touch.event.space == "generic":
             if space != "global" and not space.startswith("generic-"):
                 return None
@@ -188,7 +198,7 @@ class _Proof:
 
     def _ordered(self, a: _Reach, b: _Reach, *, shared: bool) -> bool:
         """Whether no two accesses at two sites by different threads race."""
-        atomic = {a.access, b.access} <= _ATOMICS and a.touch.size == b.touch.size
+        atomic = {a.access, b.access} <= _ATOMICS and a.touch.event.size == b.touch.event.size
         across = shared or (atomic and a.access == b.access == Access.GA)
         # Threads of different blocks: nothing is common to them.
         if not across and not self._disjoint(a, b, _BLOCK, lambda _: False):
