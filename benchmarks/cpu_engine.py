@@ -100,7 +100,9 @@ def seconds(launch: Launch, *, checked: bool, repeats: int = 7, workers: int = 1
     """Best processor time and wall time of a run on fresh device memory, without compilation."""
     kernel = launch.kernel
     _, plan = read_kernel(kernel.ptx, kernel.entry)
-    program = load_program(kernel.ptx, kernel.entry, "exact", "", frozenset() if checked else frozenset(plan.access))
+    program = load_program(
+        kernel.ptx, kernel.entry, "exact", "", frozenset() if checked else frozenset(plan.access)
+    )
     spent, passed = [], []
     for _ in range(repeats):
         device = Device(program, launch)
