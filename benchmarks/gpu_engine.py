@@ -1,8 +1,8 @@
 """Slowdown of kernels under the GPU engine: kernel time by CUDA events, cold shadow, median of 7.
 
-Prints a Markdown table: kernel, time without checks, time with checks, slowdown, registers of both. Every run
-has fresh device memory, so that each shadow word is touched for the first time. Needs a GPU:
-`python benchmarks/gpu_engine.py > benchmarks/results/gpu_engine-DATE.md`.
+Prints a Markdown table: kernel, time without checks, slowdown with every access checked and with those unchecked
+that are proved race-free, and registers. Every run has fresh device memory, so that each shadow word is touched
+for the first time. Needs a GPU: `python benchmarks/gpu_engine.py > benchmarks/results/gpu_engine-DATE.md`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 from racedart.shadow.cpu.device import Device
 from racedart.shadow.cpu.engine import NO_WATCH
-from racedart.shadow.cpu.program import load_program
+from racedart.shadow.cpu.program import Program, load_program, read_kernel
 from racedart.shadow.frontends import cuda_kernel, make_launch
 from racedart.shadow.gpu import driver
 from racedart.shadow.gpu.assemble import assemble
 from racedart.shadow.gpu.engine import Memories
-from racedart.shadow.gpu.program import load
+from racedart.shadow.gpu.program import Loaded, load
+from racedart.shadow.instrument.flow import Shape
+from racedart.shadow.instrument.proof import prove
 from racedart.shadow.launch import Launch
 
 SOURCE = """
@@ -104,27 +106,20 @@ def launches() -> Iterator[tuple[str, Launch]]:
     yield "tiled matmul", launch("matmul", (tiles, tiles), (16, 16), SIDE, square, square.copy(), square * 0)
 
 
-def measured(launch: Launch, repeats: int = 7) -> tuple[float, float, int, int, int]:
-    """Median seconds without and with checks, registers of both, and races reported."""
-    program = load_program(launch.kernel.ptx, launch.kernel.entry, "exact")
-    loaded = load(program, "exact", False)
-    plain = driver.Code(assemble(launch.kernel.ptx, driver.compute_capability())).kernel(launch.kernel.entry)
-    times: dict[bool, list[float]] = {False: [], True: []}
-    races = 0
-    for checked in (False, True):
-        for _ in range(repeats + 1):
-            with driver.Allocations() as memory:
-                made = Memories(program, launch, Device(program, launch), NO_WATCH, memory)
-                loaded.context.upload(made.context())
-                kernel = loaded.kernel if checked else plain
-                took = driver.launch(
-                    kernel, launch.grid, launch.block, launch.shared_bytes, made.params(), lambda: None
-                )
-                assert took is not None
-                times[checked].append(took)
-                races = made.result().race_count
-    base, full = (statistics.median(times[checked][1:]) for checked in (False, True))
-    return base, full, driver.registers(plain)[0], driver.registers(loaded.kernel)[0], races
+def seconds(launch: Launch, program: Program, kernel: Any, loaded: Loaded, repeats: int = 7) -> float:
+    """Median kernel time on fresh device memory, after a run to warm up."""
+    times = []
+    for _ in range(repeats + 1):
+        with driver.Allocations() as memory:
+            made = Memories(program, launch, Device(program, launch), NO_WATCH, memory)
+            loaded.context.upload(made.context())
+            took = driver.launch(
+                kernel, launch.grid, launch.block, launch.shared_bytes, made.params(), lambda: None
+            )
+            assert took is not None
+            assert made.result().race_count == 0
+            times.append(took)
+    return statistics.median(times[1:])
 
 
 def main() -> None:
@@ -133,14 +128,23 @@ def main() -> None:
     print(
         "Kernel time by CUDA events, fresh shadow for every run, median of 7. `python benchmarks/gpu_engine.py`.\n"
     )
-    print("| kernel | threads | without checks | with checks | slowdown | registers | races |")
+    print("| kernel | threads | without checks | all checked | proved | sites proved | registers |")
     print("|---|---|---|---|---|---|---|")
     for name, launch in launches():
-        base, full, before, after, races = measured(launch)
+        ptx, entry = launch.kernel.ptx, launch.kernel.entry
+        proved = prove(*read_kernel(ptx, entry), Shape.of(launch))
+        full, some = load_program(ptx, entry, "exact"), load_program(ptx, entry, "exact", "", proved)
+        plain = driver.Code(assemble(ptx, driver.compute_capability())).kernel(entry)
+        base = seconds(launch, full, plain, load(full, "exact", False))
+        row = [seconds(launch, p, load(p, "exact", False).kernel, load(p, "exact", False)) for p in (full, some)]
+        registers = [
+            driver.registers(kernel)[0]
+            for kernel in (plain, *(load(p, "exact", False).kernel for p in (full, some)))
+        ]
         threads = int(np.prod(launch.grid)) * int(np.prod(launch.block))
         print(
-            f"| {name} | {threads / 1e6:.1f} M | {base * 1e3:.3f} ms | {full * 1e3:.3f} ms | {full / base:.1f}x "
-            f"| {before} -> {after} | {races} |",
+            f"| {name} | {threads / 1e6:.1f} M | {base * 1e3:.3f} ms | {row[0] / base:.1f}x | {row[1] / base:.1f}x "
+            f"| {len(proved)} of {len(full.plan.access)} | {' -> '.join(map(str, registers))} |",
             flush=True,
         )
 
