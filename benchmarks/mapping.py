@@ -68,9 +68,8 @@ def row(program: dict[str, Any], folder: Path) -> str:
             return f"| {name} | {cells(author)} | refused | | | {short(error)} |"
         seconds = time.perf_counter() - start
         if not mapping.complete:
-            return (
-                f"| {name} | {cells(author)} | refused | | {seconds:.1f} | {short(mapping.findings[0].message)} |"
-            )
+            first = (*mapping.findings, *mapping.problems)[0]
+            return f"| {name} | {cells(author)} | refused | | {seconds:.1f} | {short(first.message)} |"
         try:
             changed = {path: mapping.result(path) for path in mapping.changes}
             after = verify(units, changed, arguments, options).after

@@ -3,7 +3,8 @@
 Objects with the same region share a directive; records come before what their members point to. A `target data`
 that spans several statements is written with braces, or as enter and exit data where a declaration inside is used
 behind it. An update of a statement that is the whole branch of an `if`, or the whole body of a loop, brings braces.
-One function may be called for several objects: its directives must then read the same for each call.
+One function may be called for several objects: its directives must then read the same for each call. So must those
+of all instantiations of a template, and of a header's static function in all units: they share one text.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ class _Emitter:
         self.slots: dict[int, Slot] = {}
         self.regions: dict[tuple[int, int, str], tuple[Region, dict[str, tuple[bool, bool, str, str]]]] = {}
         self.clauses: dict[int, tuple[Node, dict[str, tuple[bool, bool, str, str]]]] = {}
+        self.edits: dict[int, list[tuple[str, ByteEdit]]] = {}
 
     def run(self) -> Emission:
         for plan in self.found.plans:
@@ -83,7 +85,29 @@ class _Emitter:
         self.write_regions()
         self.write_clauses()
         self.write_slots()
+        self.merge_instantiations()
+        self.result.choices = list(dict.fromkeys(self.result.choices))
         return self.result
+
+    def add_edit(self, node: Node, edit: ByteEdit) -> None:
+        self.edits.setdefault(id(root_of(node)), []).append((node.file, edit))
+
+    def merge_instantiations(self) -> None:
+        """One set of edits for each function's text; bodies that the program never enters have no say."""
+        texts: dict[tuple[str, int], dict[int, Node]] = {}
+        for context in self.facts.contexts:
+            if context.function.body is not None:
+                root = root_of(context.function.body)
+                texts.setdefault((root.file, root.start), {})[id(root)] = root
+        for roots in texts.values():
+            edits, *others = [self.edits.get(key, []) for key in roots]
+            if any(set(other) != set(edits) for other in others):
+                self.refuse(
+                    "instantiations of this template, or its copies in several units, need different directives",
+                    next(iter(roots.values())),
+                )
+            for path, edit in edits:
+                self.result.edits.setdefault(path, []).append(edit)
 
     def refuse(self, message: str, at: Node) -> None:
         self.result.refusals.append(Refusal(message, at))
@@ -271,8 +295,7 @@ class _Emitter:
             if not new:
                 continue
             text = f" {self.map_clauses(new)}"
-            edits = self.result.edits.setdefault(node.file, [])
-            edits.append(ByteEdit(directive.tail, directive.tail, text))
+            self.add_edit(node, ByteEdit(directive.tail, directive.tail, text))
             for handle, (to, from_, item, why) in new.items():
                 self.result.choices.append(
                     Choice(node.file, node.line, f"map({map_type(to, from_)}: {item})", handle, why)
@@ -287,11 +310,11 @@ class _Emitter:
             if slot.braces:
                 before.insert(0, "{")
                 behind.append("}")
-            edits = self.result.edits.setdefault(node.file, [])
             if before:
-                edits.append(layout.before(node.start, *before))
+                self.add_edit(node, layout.before(node.start, *before))
             if behind:
-                edits.append(layout.behind(statement_end(self.facts.program.files[node.file].data, node), *behind))
+                end = statement_end(self.facts.program.files[node.file].data, node)
+                self.add_edit(node, layout.behind(end, *behind))
 
     @staticmethod
     def lines(entries: list[tuple[int, str]]) -> list[str]:
@@ -309,6 +332,13 @@ class _Emitter:
 
     def layout(self, path: str) -> Layout:
         return Layout(self.facts.program.files[path].data)
+
+
+def root_of(node: Node) -> Node:
+    """The body of the function that the node stands in."""
+    while node.parent is not None:
+        node = node.parent
+    return node
 
 
 def statement_end(data: bytes, node: Node) -> int:

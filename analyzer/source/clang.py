@@ -290,7 +290,7 @@ class _Unit:
         key = (
             str(cursor.get_usr())
             if linkage in {"EXTERNAL", "INTERNAL", "UNIQUE_EXTERNAL"} and not local
-            else f"{cursor.location.file}:{cursor.location.offset}:{cursor.spelling}"
+            else f"{cursor.location.file}:{cursor.location.offset}:{cursor.spelling}{self.instantiation(parent)}"
         )
         known = self.program.variables.get(key)
         if known is None:
@@ -310,6 +310,15 @@ class _Unit:
                 known.type = self.type(cursor.type)
                 known.node = self.node(cursor)
         return known
+
+    @staticmethod
+    def instantiation(scope: Any) -> str:
+        """The functions around a local variable: each instantiation of a template has variables of its own."""
+        keys = []
+        while scope is not None and scope.kind.name not in {"TRANSLATION_UNIT", "NAMESPACE", "INVALID_FILE"}:
+            keys.append(f":{scope.get_usr()}")
+            scope = scope.semantic_parent
+        return "".join(keys)
 
     # --- types
 
