@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from ptx_kernels import module
+from ptx_kernels import launch_of, module
 from racedart import fsm
 from racedart.finding.errors import InputError
 from racedart.shadow import checker
 from racedart.shadow.cpu.program import load_program
+from racedart.shadow.frontends import cuda_kernel
 from racedart.shadow.gpu.assemble import assemble
 from racedart.shadow.gpu.checks import first_state, skip_masks, table_text
+from racedart.shadow.gpu.engine import unhandled
 from racedart.shadow.gpu.inject import foreign_calls, unchecked_sites
 from racedart.shadow.gpu.program import injected
 from racedart.shadow.outcome import Mode
@@ -82,6 +85,22 @@ def test_calls_and_copies_that_no_check_covers_are_named() -> None:
     copy = "cp.async.ca.shared.global [tile], [%rd1], 4;\nret;"
     program = load_program(module(copy, [], ".shared .align 4 .b8 tile[32];"), "k", "exact")
     assert unchecked_sites(program.plan) == [0]
+
+
+def test_what_the_engine_does_not_handle_is_named() -> None:
+    plain = launch_of(module("ret;"))
+    assert unhandled(load_program(plain.kernel.ptx, "k", "exact"), plain) == ""
+    grid = cuda_kernel(
+        "#include <cooperative_groups.h>\n"
+        'extern "C" __global__ void k() { cooperative_groups::this_grid().sync(); }',
+        "k",
+    ).launch((2, 1, 1), (32, 1, 1), [], 0)
+    assert "all blocks of the grid" in unhandled(load_program(grid.kernel.ptx, "k", "exact"), grid)
+    text = module("ld.const.u32 %r1, [factor];\nret;", [], ".const .align 4 .u32 factor;")
+    constant = replace(launch_of(text), variables={"factor": np.zeros(4, np.uint8)})
+    assert "constant variable factor set" in unhandled(load_program(text, "k", "exact"), constant)
+    table = module("ret;", [], ".global .u32 x;\n.const .align 8 .u64 table[1] = {x};")
+    assert "holds addresses" in unhandled(load_program(table, "k", "exact"), launch_of(table))
 
 
 def test_what_does_not_assemble_says_why() -> None:

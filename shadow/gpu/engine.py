@@ -3,7 +3,8 @@
 Gives what the CPU engine gives (`cpu.engine.RawResult`), on the same device memory layout, so that both are
 explained alike. The order of threads is the GPU's own: a seed has no effect.
 
-Not handled: divergent barriers and missing lanes are not named; a launch that hangs there ends at its time limit.
+Not handled: divergent barriers and missing lanes are not named, and a launch that hangs there ends at its time
+limit; R302; what `unhandled` names.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from racedart.shadow.gpu.layout import Context, Record
 from racedart.shadow.gpu.program import load
 from racedart.shadow.launch import Launch, LaunchError
 from racedart.shadow.outcome import Mode
+from racedart.shadow.ptx.model import Symbol
 
 PADDING = 64
 WIDEST = 32
@@ -49,11 +51,9 @@ def run(
     name = launch.kernel.name
     if _hung:
         raise LaunchError(f"kernel {_hung[0]} was given up at its time limit and may still run on the GPU")
-    called = foreign_calls(program.plan)
-    if called:
-        raise LaunchError(
-            f"kernel {name} calls {', '.join(called)}, which the GPU engine cannot check: use --engine cpu"
-        )
+    obstacle = unhandled(program, launch)
+    if obstacle:
+        raise LaunchError(f"kernel {name} {obstacle}, which the GPU engine does not handle: use --engine cpu")
     logged = watch.log_capacity > 0
     try:
         loaded = load(program, mode, logged)
@@ -72,6 +72,24 @@ def run(
             return memories.result()
     except driver.DriverError as error:
         raise LaunchError(f"kernel {name} failed on the GPU: {error}") from error
+
+
+def unhandled(program: Program, launch: Launch) -> str:
+    """What of a launch this engine does not handle; "" if nothing. Needs no GPU."""
+    called = foreign_calls(program.plan)
+    if program.plan.grids.meets or program.plan.grids.handles:
+        return "waits for all blocks of the grid"
+    if called:
+        return f"calls {', '.join(called)}"
+    if any(buffer.address is not None for buffer in launch.buffers):
+        return "is of a program whose memory holds its own addresses"
+    # Constant memory is the module's own on a GPU.
+    for variable in program.module.variables:
+        if variable.space == "const" and variable.name in launch.variables:
+            return f"has the constant variable {variable.name} set for the launch"
+        if variable.space == "const" and any(isinstance(value, Symbol) for value in variable.initial):
+            return f"has the constant variable {variable.name}, which holds addresses"
+    return ""
 
 
 class Memories:
