@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 
 from racedart.analyzer.checks.items import Names, Target
 from racedart.analyzer.flow.context import Context
-from racedart.analyzer.flow.interpret import Interpretation
+from racedart.analyzer.flow.facts import Interpretation
 from racedart.analyzer.flow.state import Access, Base, Birth, Release
 from racedart.analyzer.flow.symbolic import Poly
 from racedart.analyzer.mapping.extent import Hull, covered, hull, includes, loops_inside

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from racedart.analyzer.flow.context import Context
-from racedart.analyzer.flow.interpret import Interpretation
+from racedart.analyzer.flow.facts import Interpretation
 from racedart.analyzer.flow.state import Base, Loc, Ptr, State, Value
 from racedart.analyzer.flow.symbolic import ONE, ZERO, Poly, constant
 from racedart.analyzer.mapping.extent import visible_variables

@@ -198,3 +198,21 @@ def build_cfg(body: Node) -> nx.DiGraph:
         else:
             builder.join([(at, None)], EXIT)
     return builder.graph
+
+
+def reverse_postorder(graph: nx.DiGraph) -> list[int]:
+    """Reverse postorder in which the body of a loop comes before what follows the loop."""
+    order: list[int] = []
+    seen = {ENTRY}
+    stack = [(ENTRY, iter(reversed(list(graph.successors(ENTRY)))))]
+    while stack:
+        node, successors = stack[-1]
+        for successor in successors:
+            if successor not in seen:
+                seen.add(successor)
+                stack.append((successor, iter(reversed(list(graph.successors(successor))))))
+                break
+        else:
+            order.append(node)
+            stack.pop()
+    return order[::-1]

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from racedart.analyzer.flow.context import Context
-from racedart.analyzer.flow.interpret import Interpretation, is_integer
+from racedart.analyzer.flow.facts import Interpretation
+from racedart.analyzer.flow.kinds import is_integer
 from racedart.analyzer.flow.state import Access, Base, Loc, Ptr, State
 from racedart.analyzer.flow.symbolic import Atoms, Poly, constant
 from racedart.analyzer.source.tree import Node, Type, Variable

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from racedart.analyzer.flow.context import Context
-from racedart.analyzer.flow.interpret import Interpretation
+from racedart.analyzer.flow.facts import Interpretation
 from racedart.analyzer.flow.state import Access, Base, Birth, Release, State
 from racedart.analyzer.flow.symbolic import ZERO, Poly
 from racedart.analyzer.mapping.extent import (

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from racedart.analyzer.flow.context import Context
-from racedart.analyzer.flow.interpret import Interpretation
+from racedart.analyzer.flow.facts import Interpretation
 from racedart.analyzer.flow.state import Access, Base, Birth, Release
 from racedart.analyzer.mapping.extent import Hull, covered, hull, includes, loops_inside, merge_hulls
 from racedart.analyzer.mapping.model import Plan, Region, Update

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from racedart.analyzer.flow import cfg
 from racedart.analyzer.flow.context import Action, Context
-from racedart.analyzer.flow.interpret import Interpretation
+from racedart.analyzer.flow.facts import Interpretation
 from racedart.analyzer.source.tree import Node
 
 
