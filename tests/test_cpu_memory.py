@@ -81,6 +81,9 @@ def test_generic_addresses_reach_shared_memory_of_the_own_block() -> None:
     mov.u32 %r2, tile;
     cvt.u64.u32 %rd2, %r2;
     cvta.shared.u64 %rd3, %rd2;
+    setp.eq.u32 %p3, %r1, 0;
+    @%p3 st.u32 [%rd3], 0;
+    bar.sync 0;
     isspacep.shared %p1, %rd3;
     isspacep.global %p2, %rd3;
     selp.u32 %r3, 1, 0, %p1;

@@ -68,8 +68,19 @@ _THREAD = ("%tid.x", "%tid.y", "%tid.z")
 _ATOMICS = {Access.BA, Access.GA}
 
 
+MALFORMED = (ValueError, IndexError, KeyError, StopIteration, AssertionError)
+"""Errors of instructions whose operands do not have the form that the opcode takes, or are not declared."""
+
+
 def prove(module: Module, plan: Plan, launch: Shape) -> frozenset[int]:
-    """The sites of a plan that need no check in launches of a shape."""
+    """The sites of a plan that need no check in launches of a shape; none of a kernel that is not well formed."""
+    try:
+        return _proved(module, plan, launch)
+    except MALFORMED:
+        return frozenset()
+
+
+def _proved(module: Module, plan: Plan, launch: Shape) -> frozenset[int]:
     graph = plan.graph
     if len(graph.instructions) > INSTRUCTIONS or len(plan.function.params) != len(launch.params):
         return frozenset()
