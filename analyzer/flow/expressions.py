@@ -3,8 +3,8 @@
 `lval` gives the places of an expression, `rval` its value, each by the method that bears the kind of the node
 (`rval_binary_operator`); a kind without a method evaluates its children. All operands are evaluated, both sides of
 `&&`, `||` and `?:` included, since either may execute. Integers are taken not to wrap around; numbers of
-floating-point type are not tracked. A lambda counts where it is written, and its calls by way of a variable are
-not followed.
+floating-point type are not tracked. A lambda counts where it is written; calls of it are not
+followed.
 """
 
 from __future__ import annotations
