@@ -11,6 +11,6 @@ mapping (regions, map types, updates) -> rewrite (edits); verify compiles and ru
 
 from __future__ import annotations
 
-from racedart.analyzer.inference import Decision, Mapping, infer
+from racedart.analyzer.inference import Decision, Mapping, infer, infer_program
 
-__all__ = ["Decision", "Mapping", "infer"]
+__all__ = ["Decision", "Mapping", "infer", "infer_program"]

@@ -6,9 +6,7 @@ there are no edits at all: a program that is mapped in part is wrong. The same h
 
 from __future__ import annotations
 
-import json
 import os
-import shlex
 from collections.abc import Mapping as MappingType
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,10 +15,11 @@ from pathlib import Path
 from racedart.analyzer.flow.interpret import interpret
 from racedart.analyzer.mapping.emit import emit
 from racedart.analyzer.mapping.infer import infer_plans
+from racedart.analyzer.programs import Program as SourceProgram
+from racedart.analyzer.programs import one_program
 from racedart.analyzer.rewrite import ByteEdit, Layout, apply_edits, unified_diff
 from racedart.analyzer.source.clang import parse_units
 from racedart.analyzer.source.tree import Node, Program
-from racedart.finding.errors import InputError
 from racedart.finding.model import Edit, Finding, Level, Location
 
 REFUSED = "M101"
@@ -71,32 +70,33 @@ class Mapping:
         )
 
 
-def infer(
-    paths: Sequence[str], args: Sequence[str] = (), build: str | None = None, replace: bool = False
-) -> Mapping:
+def infer(paths: Sequence[str], args: Sequence[str] = (), build: str | None = None) -> Mapping:
     """The data mapping of the program that the files make up.
 
     args: compiler flags. build: a folder with compile_commands.json, whose flags are used for files that it names.
     """
-    del replace
-    units = [(path, *_flags(path, tuple(args), build)) for path in paths]
-    program = parse_units(units)
-    facts = interpret(program)
+    return infer_program(one_program(paths, args, build))
+
+
+def infer_program(program: SourceProgram) -> Mapping:
+    """The data mapping of a program. Raises InputError for a source that cannot be read."""
+    parsed = parse_units([(unit.path, unit.arguments, unit.folder) for unit in program.units])
+    facts = interpret(parsed)
     found = infer_plans(facts)
     emission = emit(found)
     refusals = [*found.refusals, *emission.refusals]
-    unseen = _unseen(program)
+    unseen = _unseen(parsed)
     findings = (*(Finding(REFUSED, Level.ERROR, r.message, _location(r.at)) for r in refusals), *unseen)
     problems = tuple(
         Finding(REFUSED, Level.NOTE, f"not seen by the analysis: {message}", Location(file, line, column))
-        for file, line, column, message in program.errors
+        for file, line, column, message in parsed.errors
     )
-    safe = not findings and not program.errors
+    safe = not findings and not parsed.errors
     changes = {path: tuple(edits) for path, edits in emission.edits.items() if edits and safe}
     decisions = tuple(
         Decision(Location(c.file, c.line), c.text, c.object, c.reason) for c in emission.choices if safe
     )
-    sources = {path: source.data for path, source in program.files.items()}
+    sources = {path: source.data for path, source in parsed.files.items()}
     return Mapping(sources, changes, decisions, findings, safe, problems)
 
 
@@ -124,31 +124,3 @@ def _unseen(program: Program) -> tuple[Finding, ...]:
 
 def _location(node: Node) -> Location:
     return Location(node.file, node.line, node.column)
-
-
-def _flags(path: str, args: tuple[str, ...], build: str | None) -> tuple[tuple[str, ...], str | None]:
-    """The compiler flags of a file, and the folder in which they hold."""
-    if build is None:
-        return args, None
-    database = Path(build) / "compile_commands.json"
-    try:
-        entries = json.loads(database.read_text())
-    except (OSError, ValueError) as fault:
-        raise InputError(f"{database}: not readable as a compilation database: {fault}") from fault
-    wanted = os.path.realpath(path)
-    for entry in entries:
-        folder = str(entry.get("directory", build))
-        if os.path.realpath(os.path.join(folder, str(entry.get("file", "")))) != wanted:
-            continue
-        words = [str(w) for w in entry["arguments"]] if "arguments" in entry else shlex.split(str(entry["command"]))
-        kept = []
-        skip = False
-        for word in words[1:]:
-            if skip:
-                skip = False
-            elif word in {"-o", "-c"}:
-                skip = word == "-o"
-            elif os.path.realpath(os.path.join(folder, word)) != wanted and not word.startswith("-fopenmp"):
-                kept.append(word)
-        return (*kept, *args), folder
-    return args, None

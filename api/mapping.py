@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Union
 
 from racedart.finding.errors import RacedartError
@@ -33,7 +33,7 @@ def infer_mapping(*paths: Path, args: Sequence[str] = (), build: Path | None = N
     """
     from racedart.analyzer.programs import collect, one_program
 
-    return _infer(Inference(one_program(collect(paths), tuple(args), build), tuple(args), build))
+    return _infer(one_program(collect(paths), tuple(args), build))
 
 
 def lint(*paths: Path, args: Sequence[str] = (), build: Path | None = None) -> tuple[Finding, ...]:
@@ -48,22 +48,13 @@ def lint(*paths: Path, args: Sequence[str] = (), build: Path | None = None) -> t
     return tuple(f for program in programs(collect(paths), tuple(args), build) for f in _lint(program).findings)
 
 
-@dataclass(frozen=True, slots=True)
-class Inference:
-    """A program whose mapping is to be inferred."""
-
-    program: Program
-    args: tuple[str, ...]
-    build: Path | None
-
-
 def infer_all(
-    requests: Sequence[Inference], jobs: int | None, done: Callable[[Inference], None]
+    programs: Sequence[Program], jobs: int | None, done: Callable[[Program], None]
 ) -> list[Mapping | RacedartError]:
     """The mappings of many programs, on all cores."""
     from racedart.analyzer.parallel import each
 
-    return each(_infer, requests, jobs, done)
+    return each(_infer, programs, jobs, done)
 
 
 def lint_all(
@@ -87,12 +78,10 @@ def verify_mapping(program: Program, mapping: Mapping, arguments: Sequence[str],
     return verify(units, changed, arguments, options)
 
 
-def _infer(request: Inference) -> Mapping:
-    from racedart.analyzer import infer
+def _infer(program: Program) -> Mapping:
+    from racedart.analyzer import infer_program
 
-    paths = [unit.path for unit in request.program.units]
-    build = None if request.build is None else os.fspath(request.build)
-    mapping = infer(paths, request.args, build)
+    mapping = infer_program(program)
     return replace(mapping, findings=_plain(mapping.findings), problems=_plain(mapping.problems))
 
 

@@ -94,9 +94,8 @@ def map_command(context: click.Context, /, **given: Any) -> int:
     found = programs(paths, flags, given["build"])
     if given["graph"]:
         _draw(found, given["graph"])
-    requests = [engine.Inference(program, flags, given["build"]) for program in found]
-    with _progress("inferring", len(requests)) as done:
-        results = engine.infer_all(requests, given["jobs"], done)
+    with _progress("inferring", len(found)) as done:
+        results = engine.infer_all(found, given["jobs"], done)
     outcomes = [_outcome(program, result, given) for program, result in zip(found, results, strict=True)]
     for outcome in outcomes:
         _apply(outcome, given)

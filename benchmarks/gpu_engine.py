@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from cpu_engine import SOURCE as CPU_SOURCE
 from racedart.shadow.cpu.device import Device
 from racedart.shadow.cpu.engine import NO_WATCH
 from racedart.shadow.cpu.program import Program, load_program, read_kernel
@@ -25,15 +26,9 @@ from racedart.shadow.instrument.flow import Shape
 from racedart.shadow.instrument.proof import prove
 from racedart.shadow.launch import Launch
 
-SOURCE = """
-extern "C" __global__ void saxpy(int n, float a, const float* x, float* y) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) y[i] = a * x[i] + y[i];
-}
-extern "C" __global__ void stencil(int n, const float* x, float* y) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i > 0 && i + 1 < n) y[i] = 0.25f * (x[i - 1] + 2 * x[i] + x[i + 1]);
-}
+SOURCE = (
+    CPU_SOURCE
+    + """
 extern "C" __global__ void scatter(int n, const int* to, float* y) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) y[to[i]] = i;
@@ -46,18 +41,7 @@ extern "C" __global__ void maximum(int n, const int* x, int* best) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n && x[i] > atomicAdd(best, 0)) atomicMax(best, x[i]);
 }
-extern "C" __global__ void reduce(int n, const float* x, float* out) {
-  __shared__ float part[256];
-  int t = threadIdx.x, i = blockIdx.x * 256 + t;
-  part[t] = i < n ? x[i] : 0;
-  __syncthreads();
-  for (int step = 128; step > 0; step >>= 1) {
-    if (t < step) part[t] += part[t + step];
-    __syncthreads();
-  }
-  if (t == 0) out[blockIdx.x] = part[0];
-}
-extern "C" __global__ void histogram(int n, const unsigned* keys, unsigned* bins) {
+extern "C" __global__ void long_histogram(int n, const unsigned* keys, unsigned* bins) {
   __shared__ unsigned local[64];
   if (threadIdx.x < 64) local[threadIdx.x] = 0;
   __syncthreads();
@@ -66,20 +50,8 @@ extern "C" __global__ void histogram(int n, const unsigned* keys, unsigned* bins
   __syncthreads();
   if (threadIdx.x < 64) atomicAdd(&bins[threadIdx.x], local[threadIdx.x]);
 }
-extern "C" __global__ void matmul(int n, const float* a, const float* b, float* c) {
-  __shared__ float left[16][16], right[16][16];
-  int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
-  float sum = 0;
-  for (int at = 0; at < n; at += 16) {
-    left[threadIdx.y][threadIdx.x] = a[row * n + at + threadIdx.x];
-    right[threadIdx.y][threadIdx.x] = b[(at + threadIdx.y) * n + column];
-    __syncthreads();
-    for (int k = 0; k < 16; ++k) sum += left[threadIdx.y][k] * right[k][threadIdx.x];
-    __syncthreads();
-  }
-  c[row * n + column] = sum;
-}
 """
+)
 
 N, SIDE = 1 << 24, 1024
 
@@ -102,7 +74,7 @@ def launches() -> Iterator[tuple[str, Launch]]:
     yield "one hot counter", launch("counter", blocks, 256, N, x, np.zeros(1, np.int32))
     yield "one hot maximum", launch("maximum", blocks, 256, N, order, np.zeros(1, np.int32))
     yield "block reduction", launch("reduce", blocks, 256, N, x, np.zeros(blocks, np.float32))
-    yield "block histogram", launch("histogram", 1024, 256, N, keys, np.zeros(64, np.uint32))
+    yield "block histogram", launch("long_histogram", 1024, 256, N, keys, np.zeros(64, np.uint32))
     yield "tiled matmul", launch("matmul", (tiles, tiles), (16, 16), SIDE, square, square.copy(), square * 0)
 
 

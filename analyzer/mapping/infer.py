@@ -75,7 +75,7 @@ class Names:
         inside = [
             n
             for n in context.order
-            if n in context.states and (ast := context.graph.nodes[n]["ast"]) is not None and _holds(at, ast)
+            if n in context.states and (ast := context.graph.nodes[n]["ast"]) is not None and at.holds(ast)
         ]
         if not inside:
             return None
@@ -112,10 +112,6 @@ class Names:
                 continue
             found.append((text, kind, root))
         return sorted(found, key=lambda h: (h[0].count("->") + h[0].count("."), len(h[0]), h[0]))
-
-
-def _holds(outer: Node, inner: Node) -> bool:
-    return outer is inner or any(p is outer for p in inner.ancestors())
 
 
 class _Planner:

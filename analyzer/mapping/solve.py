@@ -544,4 +544,4 @@ def passes_end(step: Step, statement: Node) -> bool:
         return False
     kinds = LOOPS | ({"SWITCH_STMT"} if step.root.kind == "BREAK_STMT" else set())
     target = next((p for p in step.root.ancestors() if p.kind in kinds), None)
-    return target is not None and (target is statement or any(p is statement for p in target.ancestors()))
+    return target is not None and statement.holds(target)

@@ -54,13 +54,9 @@ class Supergraph:
         known = self.inside.get(key)
         if known is None:
             known = self.inside[key] = frozenset(
-                s for s in self.steps if any(c is context and _holds(node, n) for c, n in s.spine)
+                s for s in self.steps if any(c is context and node.holds(n) for c, n in s.spine)
             )
         return known
-
-
-def _holds(outer: Node, inner: Node) -> bool:
-    return outer is inner or any(p is outer for p in inner.ancestors())
 
 
 def build_supergraph(facts: Interpretation) -> Supergraph:

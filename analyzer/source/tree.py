@@ -87,6 +87,10 @@ class Node:
             yield node
             node = node.parent
 
+    def holds(self, inner: Node) -> bool:
+        """Whether a node is this one, or lies inside it."""
+        return self is inner or any(parent is self for parent in inner.ancestors())
+
 
 @dataclass(slots=True, eq=False)
 class Variable:

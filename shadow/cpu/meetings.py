@@ -357,8 +357,8 @@ def release_grid(schedule: Any) -> None:
 
 
 @register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
-def name_grid_deadlock(schedule: Any) -> None:
-    """Some blocks wait at a barrier of the grid and the others have ended: record a thread that waits."""
+def name_one(schedule: Any, status: Any, kind: Any) -> None:
+    """Record as a fault of a kind the first resident thread that has a status."""
     context = get(schedule, Schedule.CONTEXT)
     threads = get(schedule, Schedule.THREADS)
     frame_bytes = get(schedule, Schedule.FRAME_BYTES)
@@ -366,9 +366,9 @@ def name_grid_deadlock(schedule: Any) -> None:
     for k in range(get(schedule, Schedule.RESIDENT) * threads):
         frame = frames + k * frame_bytes
         record = get(schedule, Schedule.SLOTS) + k // threads * _SLOT_BYTES
-        if get(record, Slot.BLOCK) >= 0 and get(frame, Frame.STATUS) == Status.GRID:
+        if get(record, Slot.BLOCK) >= 0 and get(frame, Frame.STATUS) == status:
             site, thread = get(frame, Frame.SITE), get(frame, Frame.LINEAR)
-            record_fault(context, FaultKind.GRID_DEADLOCK, site, thread, get(frame, Frame.BLOCK), site, thread)
+            record_fault(context, kind, site, thread, get(frame, Frame.BLOCK), site, thread)
             return
 
 

@@ -31,8 +31,7 @@ from racedart.shadow.cpu.meetings import (
     meet_block,
     meet_lanes,
     name_deadlock,
-    name_grid_deadlock,
-    record_fault,
+    name_one,
     release_grid,
     release_thread,
 )
@@ -273,23 +272,6 @@ def run_slot(schedule: Any, slot: Any, state: Any) -> Any:
 
 
 @register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
-def name_livelock(schedule: Any) -> None:
-    """Every resident thread spins without effect: record one of them."""
-    context = get(schedule, Schedule.CONTEXT)
-    threads = get(schedule, Schedule.THREADS)
-    frame_bytes = get(schedule, Schedule.FRAME_BYTES)
-    frames = get(schedule, Schedule.FRAMES)
-    for k in range(get(schedule, Schedule.RESIDENT) * threads):
-        frame = frames + k * frame_bytes
-        record = get(schedule, Schedule.SLOTS) + k // threads * _SLOT_BYTES
-        if get(record, Slot.BLOCK) >= 0 and get(frame, Frame.STATUS) == Status.YIELDED:
-            site = get(frame, Frame.SITE)
-            thread, block = get(frame, Frame.LINEAR), get(frame, Frame.BLOCK)
-            record_fault(context, FaultKind.LIVELOCK, site, thread, block, site, thread)
-            return
-
-
-@register_jitable  # type: ignore[untyped-decorator]  # Numba carries no types
 def next_block(schedule: Any) -> Any:
     """Take a block that has not started; -1 when there is none."""
     team = get(get(schedule, Schedule.CONTEXT), Context.TEAM)
@@ -349,7 +331,8 @@ def run_blocks(schedule: Any) -> Any:
                 resident += 1
                 put(schedule, Schedule.RESIDENT, resident)
             elif running < get(schedule, Schedule.BLOCKS):
-                name_grid_deadlock(schedule)
+                # Some blocks wait at a barrier of the grid, and the others have ended.
+                name_one(schedule, Status.GRID, FaultKind.GRID_DEADLOCK)
                 return Stop.STUCK
             else:
                 release_grid(schedule)
@@ -363,5 +346,6 @@ def run_blocks(schedule: Any) -> Any:
                 resident += 1
                 put(schedule, Schedule.RESIDENT, resident)
                 continue
-            name_livelock(schedule)
+            # Every resident thread spins without effect.
+            name_one(schedule, Status.YIELDED, FaultKind.LIVELOCK)
             return Stop.LIVELOCK
