@@ -116,7 +116,6 @@ class Atoms:
     known: list[Atom] = field(default_factory=list)
     numbers: dict[tuple[object, ...], int] = field(default_factory=dict)
     ranges: dict[int, Range] = field(default_factory=dict)
-    not_negative: set[int] = field(default_factory=set)
 
     def number(self, kind: str, *arguments: object) -> int:
         """The number of an atom."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from racedart.analyzer.flow.context import Context
 from racedart.analyzer.flow.facts import Interpretation
 from racedart.analyzer.flow.kinds import is_integer
-from racedart.analyzer.flow.state import Access, Base, Loc, Ptr, State
+from racedart.analyzer.flow.state import Access, Loc, Ptr, State
 from racedart.analyzer.flow.symbolic import Atoms, Poly, constant
 from racedart.analyzer.source.tree import Node, Type, Variable
 
@@ -283,11 +283,6 @@ def _group(text: str) -> str:
     return f"({text})" if " " in text else text
 
 
-def product_text(text: str) -> str:
-    """A text as an operand."""
-    return _group(text)
-
-
 def write_section(atoms: Atoms, low: Poly, high: Poly, element: int, scope: Scope) -> tuple[str, str] | None:
     """The lower bound and length of [low, high) bytes in elements; None where they cannot be written."""
     parts = []
@@ -301,8 +296,3 @@ def write_section(atoms: Atoms, low: Poly, high: Poly, element: int, scope: Scop
             text = f"{_group(size)} / {element}"
         parts.append(text)
     return parts[0], parts[1]
-
-
-def is_array_variable(base: Base) -> bool:
-    """A variable of array type."""
-    return base.kind == "variable" and base.type is not None and base.type.kind == "array"

@@ -136,11 +136,6 @@ def _language(path: str) -> tuple[str, ...]:
     return ("-x", "c") if path.endswith(".c") else ("-x", "c++")
 
 
-def parse_program(paths: Sequence[str], arguments: Sequence[str] = ()) -> Program:
-    """Parse each file, with the given compiler arguments, into one program."""
-    return parse_units([(path, tuple(arguments), None) for path in paths])
-
-
 def parse_units(units: Sequence[tuple[str, tuple[str, ...], str | None]]) -> Program:
     """Parse (file, compiler arguments, working directory) units into one program."""
     program = Program(inputs=tuple(os.path.abspath(path) for path, _, _ in units))

@@ -126,7 +126,6 @@ class Code:
 
     def __init__(self, cubin: bytes) -> None:
         context()
-        self._cubin = cubin
         self._module = _call("cuModuleLoadData", np.frombuffer(cubin, np.uint8).ctypes.data)
 
     def symbol(self, name: str) -> Memory:
@@ -137,11 +136,6 @@ class Code:
     def kernel(self, name: str) -> Any:
         """A kernel by its PTX name."""
         return _call("cuModuleGetFunction", self._module, name.encode())
-
-    def unload(self) -> None:
-        """Free the code."""
-        with contextlib.suppress(DriverError):
-            _call("cuModuleUnload", self._module)
 
 
 def registers(kernel: Any) -> tuple[int, int]:

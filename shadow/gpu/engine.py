@@ -134,7 +134,6 @@ class Memories:
         touched, faulted = (memory.zeros(8 * self.instructions) for _ in range(2))
         values = {
             Context.ARENA: self.arena.address,
-            Context.ARENA_SIZE: device.size,
             Context.ARENA_LIMIT: max(device.size - WIDEST + 1, 0),
             Context.GLOBAL_SHADOW: shadow.address,
             Context.SHARED_SHADOW: shared_shadow.address,

@@ -19,29 +19,28 @@ class Context(enum.IntEnum):
     """What injected code knows of its launch.
 
     ARENA: global address of the first byte of the launch's objects. ARENA_LIMIT: no access whose offset is below
-    reaches outside; behind it, as far as ARENA_SIZE, lies no object. RECORDS: of the words of `Record`.
+    reaches outside, and none above it is inside an object. RECORDS: of the words of `Record`.
     SHARED_SHADOW: shadow of the shared memory of block 0, SHADOW_BYTES for each block. EXITS: two words for each
     thread, or 0.
     """
 
     ARENA = 0
-    ARENA_SIZE = 1
-    GLOBAL_SHADOW = 2
-    SHARED_SHADOW = 3
-    SHADOW_BYTES = 4
-    SHARED_SIZE = 5
-    RECORDS = 6
-    RACES = 7
-    RACES_CAPACITY = 8
-    FAULTS = 9
-    FAULTS_CAPACITY = 10
-    LOG = 11
-    LOG_CAPACITY = 12
-    EXITS = 13
-    TOUCHED = 14
-    FAULTED = 15
-    ARENA_LIMIT = 16
-    SIZE = 17
+    GLOBAL_SHADOW = 1
+    SHARED_SHADOW = 2
+    SHADOW_BYTES = 3
+    SHARED_SIZE = 4
+    RECORDS = 5
+    RACES = 6
+    RACES_CAPACITY = 7
+    FAULTS = 8
+    FAULTS_CAPACITY = 9
+    LOG = 10
+    LOG_CAPACITY = 11
+    EXITS = 12
+    TOUCHED = 13
+    FAULTED = 14
+    ARENA_LIMIT = 15
+    SIZE = 16
 
 
 class Record(enum.IntEnum):

@@ -52,15 +52,7 @@ shared_byte = _assembly("{ .reg .b32 %a; cvt.u32.u64 %a, $1; ld.volatile.shared.
 table_entry = _assembly(
     f"{{ .reg .b64 %a; mov.u64 %a, {TABLE}; add.u64 %a, %a, $1; ld.const.u8 $0, [%a]; }}", "=l,l", 1
 )
-is_shared = _assembly("{ .reg .pred %p; isspacep.shared %p, $1; selp.u64 $0, 1, 0, %p; }", "=l,l", 1)
-is_private = _assembly(
-    "{ .reg .pred %p, %q; isspacep.local %p, $1; isspacep.const %q, $1; or.pred %p, %p, %q; "
-    "isspacep.param %q, $1; or.pred %p, %p, %q; selp.u64 $0, 1, 0, %p; }",
-    "=l,l",
-    1,
-)
 shared_start = _assembly(f"mov.u64 $0, {SHARED};", "=l", 0)
-to_shared = _assembly("cvta.to.shared.u64 $0, $1;", "=l,l", 1)
 linear_thread = _assembly(
     "{ .reg .b32 %x, %y, %n; mov.u32 %x, %tid.z; mov.u32 %n, %ntid.y; mov.u32 %y, %tid.y; "
     "mad.lo.u32 %x, %x, %n, %y; mov.u32 %n, %ntid.x; mov.u32 %y, %tid.x; mad.lo.u32 %x, %x, %n, %y; "
