@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import shlex
 import sys
 import traceback
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import click
-from racedart.finding.errors import InputError, RacedartError, UsageError
-from racedart.finding.model import Level
-from racedart.finding.run import Run, exit_code, load_run
+from racedart.finding.errors import RacedartError, UsageError
+from racedart.finding.run import Run, load_run
 from racedart.mapping_commands import lint_command, map_command
+from racedart.output import REPORT_OPTIONS, report_options, write_report
 from racedart.version import __version__
 
 USAGE, INTERNAL, INTERRUPTED = 2, 4, 130
@@ -56,24 +54,6 @@ def main(arguments: list[str] | None = None) -> None:
 @click.version_option(__version__, prog_name="racedart")
 def cli() -> None:
     """Find data races in CUDA kernels (Numba, CUDA C++, PTX); infer and lint OpenMP data mappings."""
-
-
-def _output_options(command: Any) -> Any:
-    formats = click.Choice(["text", "json"])
-    command = click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the report here.")(
-        command
-    )
-    return click.option("--output-format", type=formats, default="text", show_default=True)(command)
-
-
-def _fail_on_option(command: Any) -> Any:
-    return click.option(
-        "--fail-on",
-        type=click.Choice(["error", "warning", "note", "never"]),
-        default="error",
-        show_default=True,
-        help="Lowest level of a finding that gives exit code 1.",
-    )(command)
 
 
 def _is_program(word: str) -> bool:
@@ -129,8 +109,7 @@ class _CheckCommand(click.Command):
 @click.option("--launch", help="Of a program, check launches N-M (or N, N-), counted from 1.")
 @click.option("--sample", help="Of a program, check every N-th launch: 1/N.")
 @click.option("--save", type=click.Path(dir_okay=False), help="Write the run file here.")
-@_output_options
-@_fail_on_option
+@report_options
 @click.pass_context
 def check(context: click.Context, /, **given: Any) -> int:
     """Check one launch of a kernel, or every launch of a program, without a GPU.
@@ -151,7 +130,7 @@ def check(context: click.Context, /, **given: Any) -> int:
     run = _with_command(run, shlex.join(["racedart", *_arguments(context)]))
     if given["save"]:
         run.save(given["save"])
-    return _report(run, given["output_format"], given["output"], given["fail_on"])
+    return write_report(run, given)
 
 
 def _check_kernel(given: dict[str, Any]) -> Run:
@@ -244,11 +223,10 @@ def _sample(text: str | None) -> int:
 
 @cli.command()
 @click.argument("file", type=click.Path(dir_okay=False))
-@_output_options
-@_fail_on_option
-def report(file: str, output_format: str, output: str | None, fail_on: str) -> int:
+@report_options
+def report(file: str, **given: Any) -> int:
     """Show a saved run in another format; the exit code is that of the run."""
-    return _report(load_run(file), output_format, output, fail_on)
+    return write_report(load_run(file), given)
 
 
 @cli.command()
@@ -317,11 +295,7 @@ def _lacks_launch(target: str) -> str:
 def _arguments(context: click.Context) -> list[str]:
     """The command line of a check, from its parsed parameters, without what only concerns the report."""
     words: list[str] = []
-    shown = {
-        p.name: p
-        for p in context.command.params
-        if p.name not in {"output", "output_format", "fail_on", "save", "module"}
-    }
+    shown = {p.name: p for p in context.command.params if p.name not in REPORT_OPTIONS | {"save", "module"}}
     for name, parameter in shown.items():
         value = context.params[str(name)]
         if isinstance(parameter, click.Argument):
@@ -350,21 +324,3 @@ def _dimensions(name: str, text: str) -> tuple[int, ...]:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
         raise UsageError(f"{name} is {text!r}; give N, X,Y or X,Y,Z") from None
-
-
-def _report(run: Run, output_format: str, output: str | None, fail_on: str) -> int:
-    from racedart.reports import render
-
-    if output is None:
-        text = render(run, output_format, color=_colored())
-        click.echo(text, nl=False)
-    else:
-        try:
-            Path(output).write_text(render(run, output_format), encoding="utf-8", errors="backslashreplace")
-        except OSError as error:
-            raise InputError(f"{output}: the report cannot be written: {error.strerror}") from error
-    return exit_code(run, None if fail_on == "never" else Level(fail_on))
-
-
-def _colored() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from racedart.finding.errors import InputError, RacedartError, UsageError
-from racedart.finding.model import Edit, Level, Reason
-from racedart.finding.run import Run, exit_code
+from racedart.finding.errors import RacedartError, UsageError
+from racedart.finding.files import write_atomically
+from racedart.finding.model import Edit, Reason
+from racedart.finding.run import Run
+from racedart.output import colored, report_options, write_report
 from racedart.version import __version__
 
 if TYPE_CHECKING:
@@ -42,7 +44,6 @@ class _WithCompilerFlags(click.Command):
 def _common(command: Any) -> Any:
     for option in (
         click.option("--jobs", type=click.IntRange(min=1), help="Processes; all cores by default."),
-        click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True),
         click.option("-p", "--build", type=click.Path(), help="Folder with compile_commands.json."),
     ):
         command = option(command)
@@ -52,6 +53,7 @@ def _common(command: Any) -> Any:
 @click.command("map", cls=_WithCompilerFlags)
 @click.argument("files", nargs=-1, required=True, type=click.Path())
 @_common
+@click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--diff", "action", flag_value="diff", default=True, help="Show what would change (the default).")
 @click.option("--write", "action", flag_value="write", help="Change the files in place.")
 @click.option(
@@ -111,15 +113,8 @@ def map_command(context: click.Context, /, **given: Any) -> int:
 @click.command("lint", cls=_WithCompilerFlags)
 @click.argument("paths", nargs=-1, required=True, type=click.Path())
 @_common
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the report here.")
 @click.option("--fix", is_flag=True, help="Make the changes that are certain, in place.")
-@click.option(
-    "--fail-on",
-    type=click.Choice(["error", "warning", "note", "never"]),
-    default="error",
-    show_default=True,
-    help="Lowest level of a finding that gives exit code 1.",
-)
+@report_options
 @click.pass_context
 def lint_command(context: click.Context, /, **given: Any) -> int:
     """Check the OpenMP data mappings of C and C++ sources, and of all sources in folders.
@@ -128,7 +123,6 @@ def lint_command(context: click.Context, /, **given: Any) -> int:
     """
     from racedart import mapping as engine
     from racedart.analyzer.programs import collect, programs
-    from racedart.reports import render
 
     flags = context.meta.get(FLAGS, ())
     found = programs(collect(given["paths"]), flags, given["build"])
@@ -147,14 +141,10 @@ def lint_command(context: click.Context, /, **given: Any) -> int:
         (),
         __version__,
     )
-    text = render(run, given["output_format"], color=given["output"] is None and sys.stdout.isatty())
-    if given["output"] is None:
-        click.echo(text, nl=False)
-    else:
-        _write(given["output"], text)
+    code = write_report(run, given)
     for error in errors:
         click.echo(f"racedart: error: {error}", err=True)
-    return USAGE if errors else exit_code(run, None if given["fail_on"] == "never" else Level(given["fail_on"]))
+    return USAGE if errors else code
 
 
 class _Outcome:
@@ -282,11 +272,11 @@ def _apply(outcome: _Outcome, given: dict[str, Any]) -> None:
 
 
 def _show_findings(mapping: Mapping) -> None:
-    from racedart.reports import render
+    from racedart.reports import Options, render
 
     if mapping.findings or mapping.problems:
         reasons = tuple(Reason("source", problem.message, problem.location) for problem in mapping.problems)
-        text = render(Run(mapping.findings, reasons, (), __version__), color=sys.stderr.isatty())
+        text = render(Run(mapping.findings, reasons, (), __version__), options=Options(colored(sys.stderr)))
         click.echo(text.rsplit("racedart: ", 1)[0].rstrip("\n"), err=True)
 
 
@@ -313,14 +303,8 @@ def _draw(programs: Sequence[Program], output: str) -> None:
 
     if len(programs) != 1:
         raise UsageError(f"--graph draws one program, and there are {len(programs)}; name the files of one")
-    _write(output, draw(programs[0], Path(output).suffix.lstrip(".")))
-
-
-def _write(path: str, text: str) -> None:
-    try:
-        Path(path).write_text(text, encoding="utf-8", errors="surrogateescape")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+    text = draw(programs[0], Path(output).suffix.lstrip("."))
+    write_atomically(output, text.encode("utf-8", errors="surrogateescape"), "the graph")
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from racedart.finding.errors import InputError
+from racedart.finding.files import write_atomically
 from racedart.finding.model import Edit, Finding, Fix, Json, Level, Location, Reason, Verdict
 from racedart.finding.schema import misfit
 
@@ -98,10 +99,8 @@ class Run:
 
     def save(self, path: str | Path) -> None:
         """Write the run file. Raises InputError if it cannot be written."""
-        try:
-            Path(path).write_text(json.dumps(self.to_json(), indent=2) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"{path}: the run cannot be written: {error.strerror}") from error
+        text = json.dumps(self.to_json(), indent=2) + "\n"
+        write_atomically(path, text.encode("utf-8", errors="backslashreplace"), "the run")
 
 
 def exit_code(run: Run, fail_on: Level | None) -> int:

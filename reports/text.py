@@ -6,12 +6,13 @@ Plain text, or coloured by rich for a terminal. Lines are never wrapped, so that
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from racedart.finding.model import Finding, Level, Location, Reason, Verdict
 from racedart.finding.run import STATEMENT, Run
+from racedart.reports.excerpt import shown, source_line
+from racedart.reports.options import PLAIN, Options
 
 _STYLES = {Level.ERROR: "bold red", Level.WARNING: "bold yellow", Level.NOTE: "bold cyan"}
 _VERDICTS = {Verdict.CLEAN: "bold green", Verdict.FINDINGS: "bold red", Verdict.INCOMPLETE: "bold yellow"}
@@ -24,7 +25,7 @@ Span = tuple[str, str]
 Line = list[Span]
 
 
-def render_text(run: Run, color: bool = False) -> str:
+def render_text(run: Run, options: Options = PLAIN) -> str:
     """The report, ending with the one-line summary."""
     from rich.console import Console
     from rich.text import Text
@@ -32,13 +33,13 @@ def render_text(run: Run, color: bool = False) -> str:
     buffer = io.StringIO()
     console = Console(
         file=buffer,
-        force_terminal=color,
-        no_color=not color,
-        color_system="standard" if color else None,
+        force_terminal=options.color,
+        no_color=not options.color,
+        color_system="standard" if options.color else None,
         force_jupyter=False,  # in a notebook rich would display the report instead of returning it
         width=10_000,
     )
-    for line in _report(run):
+    for line in _short_report(run) if options.quiet else _report(run):
         text = Text()
         for span, style in line:
             text.append(span, style or None)
@@ -84,7 +85,19 @@ def _report(run: Run) -> Iterator[Line]:
     yield from _coverage(run)
     if _has_launches(run):
         yield [(STATEMENT, "dim")]
-    yield [("racedart: ", ""), (summary(run), _VERDICTS[run.verdict])]
+    yield _last_line(run)
+
+
+def _short_report(run: Run) -> Iterator[Line]:
+    for finding in run.findings:
+        yield _headline(finding)
+    for reason in run.reasons:
+        yield _reason_headline(reason)
+    yield _last_line(run)
+
+
+def _last_line(run: Run) -> Line:
+    return [("racedart: ", ""), (summary(run), _VERDICTS[run.verdict])]
 
 
 def _coverage(run: Run) -> Iterator[Line]:
@@ -99,14 +112,17 @@ def _coverage(run: Run) -> Iterator[Line]:
         yield [(text, "dim")]
 
 
-def _finding(finding: Finding, sources: Mapping[str, str]) -> Iterator[Line]:
-    level = str(finding.level)
-    yield [
-        (f"{_shown(finding.location)}: ", "bold"),
-        (level, _STYLES[finding.level]),
+def _headline(finding: Finding) -> Line:
+    return [
+        (f"{shown(finding.location)}: ", "bold"),
+        (str(finding.level), _STYLES[finding.level]),
         (f": {finding.message} ", "bold"),
         (f"[{finding.rule}]", "cyan"),
     ]
+
+
+def _finding(finding: Finding, sources: Mapping[str, str]) -> Iterator[Line]:
+    yield _headline(finding)
     for place in (finding.location, *finding.related):
         yield from _place(place, sources)
     yield from _facts(finding)
@@ -116,20 +132,20 @@ def _finding(finding: Finding, sources: Mapping[str, str]) -> Iterator[Line]:
 
 def _place(place: Location, sources: Mapping[str, str]) -> Iterator[Line]:
     if place.message:
-        yield [(f"  {_shown(place)}: ", ""), (place.message, "")]
-    text = _source_line(place, sources)
+        yield [(f"  {shown(place)}: ", ""), (place.message, "")]
+    text = source_line(place, sources)
     if text is not None:
         number = str(place.line)
         # Compilers count columns in bytes.
         column = len(text.encode(errors="replace")[: max(place.column - 1, 0)].decode(errors="ignore"))
         caret = max(column, len(text) - len(text.lstrip()))
-        shown, at = _cut(text.expandtabs(4).rstrip(), len(text[:caret].expandtabs(4)))
-        yield [(f"    {number} | ", "dim"), (shown, "")]
+        line, at = _cut(text.expandtabs(4).rstrip(), len(text[:caret].expandtabs(4)))
+        yield [(f"    {number} | ", "dim"), (line, "")]
         yield [(f"    {' ' * len(number)} | ", "dim"), (" " * at + "^", "bold red")]
     caller = place.inlined_at
     while caller is not None:
         name = f" in {place.function}" if place.function else ""
-        yield [(f"    inlined{name} at {_shown(caller)}", "dim")]
+        yield [(f"    inlined{name} at {shown(caller)}", "dim")]
         place, caller = caller, caller.inlined_at
 
 
@@ -175,34 +191,14 @@ def _access(access: Mapping[str, Any]) -> str:
     return text
 
 
+def _reason_headline(reason: Reason) -> Line:
+    where = f"{shown(reason.location)}: " if reason.location is not None else ""
+    return [(where, "bold"), ("incomplete", "bold yellow"), (f": {reason.message}", "bold")]
+
+
 def _reason(reason: Reason, sources: Mapping[str, str]) -> Iterator[Line]:
-    where = f"{_shown(reason.location)}: " if reason.location is not None else ""
-    yield [(where, "bold"), ("incomplete", "bold yellow"), (f": {reason.message}", "bold")]
+    yield _reason_headline(reason)
     if reason.location is not None:
         yield from _place(reason.location, sources)
     if reason.instruction:
         yield [(f"  instruction: {reason.instruction}", "dim")]
-
-
-def _shown(place: Location) -> str:
-    if not place.file:
-        return "unknown place"
-    path = os.path.relpath(place.file) if os.path.isabs(place.file) else place.file
-    if path.startswith(".."):
-        path = place.file
-    column = f":{place.column}" if place.column else ""
-    return f"{path}:{place.line}{column}"
-
-
-def _source_line(place: Location, sources: Mapping[str, str]) -> str | None:
-    """The text of the line, None where the source cannot be read."""
-    text = sources.get(place.file)
-    if text is None:
-        try:
-            with open(place.file, encoding="utf-8", errors="replace") as file:
-                text = file.read()
-        except (OSError, ValueError):
-            return None
-    # Not splitlines: to a compiler a form feed ends no line.
-    lines = text.split("\n")
-    return lines[place.line - 1] if 1 <= place.line <= len(lines) else None

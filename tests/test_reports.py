@@ -8,7 +8,7 @@ import pytest
 from racedart.finding.errors import UsageError
 from racedart.finding.model import Finding, Fix, Level, Location, Reason
 from racedart.finding.run import STATEMENT, LaunchRecord, Run
-from racedart.reports import render
+from racedart.reports import Options, render
 
 SOURCE = "__global__ void k(int* a) {\n\ta[0] = 1;\n  a[0] += 2;  // later\n}\n"
 LAUNCH = LaunchRecord("k", "cuda", (1, 1, 1), (32, 1, 1), 0, "cpu", "exact", 0)
@@ -72,7 +72,7 @@ def test_a_clean_run() -> None:
 
 
 def test_colour_changes_nothing_but_colour() -> None:
-    colored = render(run_of(RACE, reasons=(REASON,)), color=True)
+    colored = render(run_of(RACE, reasons=(REASON,)), options=Options(color=True))
     assert "\x1b[" in colored
     import re
 
@@ -134,3 +134,10 @@ def test_lines_and_columns_are_the_compilers(source: str, line: int, column: int
 
 def test_a_place_that_is_no_path_is_tolerated() -> None:
     assert "[R101]" in render(run_of(Finding("R101", Level.ERROR, "m", Location("a\0b", 1, 1))))
+
+
+def test_a_quiet_report_has_one_line_for_each_finding_and_the_summary() -> None:
+    lines = render(run_of(RACE, reasons=(REASON,)), options=Options(quiet=True)).splitlines()
+    expected = EXPECTED.splitlines()
+    reason = next(line for line in expected if "incomplete:" in line)
+    assert lines == [expected[0], reason, expected[-1]]

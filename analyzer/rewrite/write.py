@@ -1,19 +1,15 @@
 """Source files are read and written as bytes; a write replaces the file at once or leaves it as it was.
 
-The new text goes to a temporary file in the same folder, reaches the disk, and takes the old one's place and mode
-by rename. A symbolic link keeps pointing to the file that it pointed to. Ownership is kept where the system allows
-it; a hard link to the old file keeps the old text.
+A symbolic link keeps pointing to the file that it pointed to.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-import stat
-import tempfile
 from pathlib import Path
 
 from racedart.finding.errors import InputError
+from racedart.finding.files import replace
 
 BACKUP_SUFFIX = ".orig"
 
@@ -50,7 +46,7 @@ def write_source(
                 raise InputError(f"{name}: cannot be written: the file is read-only; it is left as it is")
         if backup and original is not None:
             _write_backup(name, original, os.stat(real))
-        _replace(real, data)
+        replace(real, data)
     except OSError as error:
         raise InputError(f"{name}: cannot be written: {error.strerror}; the file is left as it was") from error
 
@@ -59,41 +55,4 @@ def _write_backup(name: str, original: bytes, status: os.stat_result) -> None:
     kept = name + BACKUP_SUFFIX
     if os.path.lexists(kept):
         raise InputError(f"{kept}: exists, and a backup would replace it; move it away. {name} is left as it is")
-    _replace(kept, original, status)
-
-
-def _replace(real: str, data: bytes, like: os.stat_result | None = None) -> None:
-    folder = os.path.dirname(real) or "."
-    if like is None and os.path.exists(real):
-        like = os.stat(real)
-    handle, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(real)}.", dir=folder)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            if like is not None:
-                # The mode last: a change of owner takes set-user-id bits away.
-                with contextlib.suppress(PermissionError):
-                    os.chown(file.fileno(), like.st_uid, like.st_gid)
-                os.chmod(file.fileno(), stat.S_IMODE(like.st_mode))
-            else:
-                os.chmod(file.fileno(), 0o666 & ~_umask())
-            os.fsync(file.fileno())
-        os.replace(temporary, real)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
-    # The rename itself reaches the disk with its folder; some file systems cannot sync one.
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
+    replace(kept, original, status)
