@@ -369,6 +369,21 @@ def test_an_instruction_without_a_translation_is_named_when_it_is_reached() -> N
     assert check_ptx(module(text.format(thread=99)), block=(8, 1, 1)).reasons == ()
 
 
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("cp.async.ca.shared.global [%r1], [%rd1], 4;", "cp.async"),
+        ("cp.async.wait_group 0;", "cp.async.wait_group"),
+        ("mbarrier.init.shared.b64 [%r1], 32;", "mbarrier.init"),
+        ("wmma.load.a.sync.aligned.row.m16n16k16.f16 {%r1, %r2}, [%rd1];", "wmma.load"),
+        ("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r1, %r2}, {%r1}, {%r2}, {%r1, %r2};", "mma"),
+    ],
+)
+def test_an_operation_without_a_translation_is_named_apart_from_others_of_its_opcode(text: str, named: str) -> None:
+    (reason,) = check_ptx(module(f"{text}\nret;")).reasons
+    assert f"the instruction {named} " in f"{reason.message} "
+
+
 def test_a_trap_ends_the_launch_and_is_named() -> None:
     (reason,) = check_ptx(module("trap;\nret;")).reasons
     assert reason.kind == "trap"

@@ -215,7 +215,7 @@ class _Translator:
         elif opcode in VIDEO:
             VIDEO[opcode](emitter, instruction)
         elif opcode not in NOTHING:
-            raise Unmodelled(f"the instruction {opcode}")
+            raise Unmodelled(f"the instruction {_named(instruction)}")
         return False
 
     # Control flow
@@ -369,6 +369,26 @@ _RUNTIME: dict[str, Callable[[_Translator, int, Instruction], None]] = {
     "vprintf": _print,
 }
 """Functions of the device runtime."""
+
+
+def _named(instruction: Instruction) -> str:
+    """The opcode, with the modifiers that say which of its operations it is: `cp.async.bulk`, `wgmma.fence`."""
+    named = instruction.opcode
+    for modifier in instruction.modifiers:
+        if modifier not in _OPERATIONS:
+            break
+        named += f".{modifier}"
+    return named
+
+
+_OPERATIONS = frozenset(
+    {
+        *("async", "bulk", "tensor", "reduce", "prefetch", "commit_group", "wait_group", "wait_all", "mbarrier"),
+        *("load", "store", "mma", "mma_async", "fence", "init", "inval", "arrive", "arrive_drop", "expect_tx"),
+        *("complete_tx", "test_wait", "try_wait", "pending_count", "noinc"),
+    }
+)
+"""Modifiers that tell operations of one opcode apart (cp, red, mbarrier, wmma, wgmma)."""
 
 
 def _on_floats(instruction: Instruction) -> bool:
