@@ -11,6 +11,7 @@ import pytest
 from ptx_kernels import assert_clean, check_ptx, module
 from racedart.shadow.cpu import cache, program
 from racedart.shadow.cpu.cache import cached_bytes, cached_text, fingerprint
+from racedart.shadow.outcome import Mode
 
 
 @pytest.fixture
@@ -67,3 +68,20 @@ def test_a_kernel_from_the_cache_does_what_it_did(monkeypatch: pytest.MonkeyPatc
         results.append(int(out[0]))
         monkeypatch.setattr(program, "_compiled", lambda *_: pytest.fail("compiled again"))
     assert results == [77, 77]
+
+
+@pytest.mark.parametrize(("vectors", "inlined"), [(12, True), (13, False)])
+def test_the_checks_of_vectors_count_one_by_one_when_code_is_kept_small(
+    vectors: int, inlined: bool, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads = "".join(f"ld.global.v4.f32 {{%f1, %f2, %f3, %f4}}, [%rd1 + {16 * k}];\n" for k in range(vectors))
+    seen: list[bool] = []
+
+    def noted(ir: str, mode: Mode, big: bool, inlined: bool) -> bytes:
+        seen.append(inlined)
+        return compiled(ir, mode, big, inlined)
+
+    compiled = program._compiled
+    monkeypatch.setattr(program, "_compiled", noted)
+    program.load_program(module(f"{loads}ret;"), "k", "exact")
+    assert seen == [inlined]

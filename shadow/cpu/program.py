@@ -24,7 +24,7 @@ from racedart.shadow.ptx.parser import parse_module
 BIG_KERNEL = 2000
 """From this many instructions on, code is compiled with less optimisation, to keep compile time in bounds."""
 INLINED = 48
-"""Up to this many checked accesses the checker is inlined into a kernel; beyond, code would grow too large."""
+"""Up to this many calls of the checker it is inlined into a kernel; beyond, code would grow too large."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ def load_program(ptx: str, entry: str, mode: Mode, path: str = "", proved: froze
     symbols |= shared_offsets | local_offsets | own | call_offsets
     translation = translate(plan, symbols, has_shared=bool(shared))
     big = len(plan.graph.instructions) >= BIG_KERNEL
-    engine = runtime.loaded(_machine_code(translation.ir, mode, big, len(plan.access)))
+    engine = runtime.loaded(_machine_code(translation.ir, mode, big))
     return Program(
         module,
         plan,
@@ -140,9 +140,10 @@ def _numbered(module: Module, path: str) -> Module:
     return replace(module, functions=functions, files={1: path})
 
 
-def _machine_code(ir: str, mode: Mode, big: bool, checks: int) -> bytes:
+def _machine_code(ir: str, mode: Mode, big: bool) -> bytes:
     """The object file of a kernel, from the user's cache if it was compiled before."""
-    inlined = checks <= INLINED
+    # A vector access makes a check for each granule, so that accesses alone do not bound the size of the code.
+    inlined = ir.count("call void @racedart_check(") <= INLINED
     key = fingerprint(ir, runtime.helpers(mode), runtime.host(), f"{big} {inlined}")
     return cached_bytes("kernel", key, lambda: _compiled(ir, mode, big, inlined))
 
