@@ -314,8 +314,8 @@ def test_an_endless_loop_ends_at_the_time_limit() -> None:
 @pytest.mark.parametrize(
     ("wait", "threads", "wrap", "count"),
     [
-        *[("bar.sync 0;", 64, 2048, count) for count in (2048, 4096, 2047)],
-        *[("bar.warp.sync -1;", 32, 256, count) for count in (256, 512, 255)],
+        *[("bar.sync 0;", 64, 2048, count) for count in (2048, 4096, 2047, 65536)],
+        *[("bar.warp.sync -1;", 32, 256, count) for count in (256, 512, 255, 1024, 1023 * 1024)],
     ],
 )
 def test_a_wrapped_count_gives_no_false_alarm(wait: str, threads: int, wrap: int, count: int) -> None:
