@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from racedart.checking import check, cuda_kernel
     from racedart.finding.errors import InputError, MissingDependencyError, RacedartError, UsageError
-    from racedart.finding.model import Edit, Finding, Fix, Level, Location, Reason, Verdict
+    from racedart.finding.model import Edit, Finding, Fix, Level, Location, Reason, Suppressed, Suppressor, Verdict
     from racedart.finding.run import LaunchRecord, Run, load_run
     from racedart.mapping import infer_mapping, lint
     from racedart.version import __version__
@@ -39,6 +39,8 @@ _HOMES = {
     "Level": "finding.model",
     "Location": "finding.model",
     "Reason": "finding.model",
+    "Suppressed": "finding.model",
+    "Suppressor": "finding.model",
     "Verdict": "finding.model",
     "LaunchRecord": "finding.run",
     "Run": "finding.run",
@@ -58,6 +60,8 @@ __all__ = [
     "RacedartError",
     "Reason",
     "Run",
+    "Suppressed",
+    "Suppressor",
     "UsageError",
     "Verdict",
     "__version__",

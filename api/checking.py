@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from racedart.finding.errors import UsageError
+from racedart.finding.fingerprint import fingerprinted
 from racedart.finding.run import Run
 from racedart.version import __version__
 
@@ -85,7 +86,8 @@ def check(
 
     checked = check_builds(make, options, thorough, tuple(short_text(value) for value in args))
     give_back()
-    return Run(checked.findings, checked.reasons, checked.records, __version__, None, checked.sources)
+    findings = fingerprinted(checked.findings, checked.sources)
+    return Run(findings, checked.reasons, checked.records, __version__, None, checked.sources)
 
 
 def check_program(
@@ -127,7 +129,8 @@ def check_program(
     result = run_program(
         target, arguments, module, options, thorough, Selection(kernel, first, last, sample), output_to_stderr
     )
-    return Run(result.findings, result.reasons, result.launches, __version__, result.program, result.sources)
+    findings = fingerprinted(result.findings, result.sources)
+    return Run(findings, result.reasons, result.launches, __version__, result.program, result.sources)
 
 
 def _options(engine: str, mode: str, seed: int, schedules: int, timeout: float | None, jobs: int) -> Options:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Union
 
 from racedart.finding.errors import RacedartError
+from racedart.finding.fingerprint import fingerprinted
 from racedart.finding.model import Finding
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ def lint(*paths: Path, args: Sequence[str] = (), build: Path | None = None) -> t
     """
     from racedart.analyzer.programs import collect, programs
 
-    return tuple(f for program in programs(collect(paths), tuple(args), build) for f in _lint(program).findings)
+    found = [f for program in programs(collect(paths), tuple(args), build) for f in _lint(program).findings]
+    return fingerprinted(found, {})
 
 
 def infer_all(
@@ -82,7 +84,8 @@ def _infer(program: Program) -> Mapping:
     from racedart.analyzer import infer_program
 
     mapping = infer_program(program)
-    return replace(mapping, findings=_plain(mapping.findings), problems=_plain(mapping.problems))
+    findings = fingerprinted(_plain(mapping.findings), {})
+    return replace(mapping, findings=findings, problems=_plain(mapping.problems))
 
 
 def _lint(program: Program) -> Linted:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from racedart.finding.errors import RacedartError, UsageError
 from racedart.finding.files import write_atomically
+from racedart.finding.fingerprint import fingerprinted
 from racedart.finding.model import Edit, Reason
 from racedart.finding.run import Run
 from racedart.output import colored, report_options, write_report
@@ -136,7 +137,7 @@ def lint_command(context: click.Context, /, **given: Any) -> int:
         with _progress("checking", len(found)) as done:
             linted = [r for r in engine.lint_all(found, given["jobs"], done) if not isinstance(r, RacedartError)]
     run = Run(
-        tuple(f for result in linted for f in result.findings),
+        fingerprinted([f for result in linted for f in result.findings], {}),
         tuple(r for result in linted for r in result.reasons),
         (),
         __version__,

@@ -16,7 +16,7 @@ from racedart.finding.model import Level
 from racedart.finding.run import Run, exit_code
 from racedart.reports import FORMATS, Options, render
 
-REPORT_OPTIONS = frozenset({"output", "output_format", "fail_on", "quiet", "no_color"})
+REPORT_OPTIONS = frozenset({"output", "output_format", "fail_on", "quiet", "no_color", "show_suppressed"})
 """Parameters of a command that concern only its report."""
 
 
@@ -34,6 +34,7 @@ def report_options(command: Any) -> Any:
             "--no-color", is_flag=True, help="Plain text on a terminal too; so does the variable NO_COLOR."
         ),
         click.option("--quiet", "-q", is_flag=True, help="Text: only one line for each finding, and the summary."),
+        click.option("--show-suppressed", is_flag=True, help="Text: list suppressed findings as well."),
         click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the report here."),
         click.option("--output-format", type=click.Choice(list(FORMATS)), default="text", show_default=True),
     ):
@@ -48,7 +49,7 @@ def write_report(run: Run, given: Mapping[str, Any]) -> int:
     """
     output = given["output"]
     color = output is None and colored(sys.stdout, given["no_color"])
-    text = render(run, given["output_format"], Options(color, given["quiet"]))
+    text = render(run, given["output_format"], Options(color, given["quiet"], given["show_suppressed"]))
     if output is None:
         click.echo(text, nl=False)
     else:

@@ -1,6 +1,6 @@
 """What every engine and check of racedart reports: a finding at a source location.
 
-Defines Level, Verdict, Location, Edit, Fix, Finding and Reason. All are immutable values; producers
+Defines Level, Verdict, Location, Edit, Fix, Finding, Suppressed and Reason. All are immutable values; producers
 make them, reporters and the run file only read them. Does not define how they are stored (run.py) or
 what the rule ids mean (registry.py).
 """
@@ -95,6 +95,7 @@ class Finding:
 
     location: the later access of a race, or the faulty place. related: the other places, each with its
     own message. properties: further facts by name (threads, blocks, values, count, ...), JSON values.
+    fingerprint: the name of the finding that survives edits elsewhere (fingerprint.py); "" where not computed yet.
     """
 
     rule: str
@@ -104,6 +105,28 @@ class Finding:
     related: tuple[Location, ...] = ()
     fix: Fix | None = None
     properties: Mapping[str, Json] = field(default_factory=lambda: MappingProxyType({}))
+    fingerprint: str = ""
+
+
+class Suppressor(str, enum.Enum):
+    """What keeps a finding out of the verdict: a comment in the source, a baseline file, the configuration."""
+
+    INLINE = "inline"
+    BASELINE = "baseline"
+    CONFIGURATION = "configuration"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Suppressed:
+    """A finding that does not count. justification: the reason that was given. location: where it was given."""
+
+    finding: Finding
+    kind: Suppressor
+    justification: str
+    location: Location | None = None
 
 
 @dataclass(frozen=True, slots=True)

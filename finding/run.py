@@ -16,10 +16,21 @@ from typing import Any, cast
 
 from racedart.finding.errors import InputError
 from racedart.finding.files import write_atomically
-from racedart.finding.model import Edit, Finding, Fix, Json, Level, Location, Reason, Verdict
+from racedart.finding.model import (
+    Edit,
+    Finding,
+    Fix,
+    Json,
+    Level,
+    Location,
+    Reason,
+    Suppressed,
+    Suppressor,
+    Verdict,
+)
 from racedart.finding.schema import misfit
 
-VERSION = 1
+VERSION = 2
 
 STATEMENT = "A verdict speaks of the code as compiled, for these launches and inputs."
 
@@ -61,7 +72,11 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The result of a check. sources: text of the sources that are no files, by the name that locations use."""
+    """The result of a check.
+
+    sources: text of the sources that are no files, by the name that locations use. suppressed: what was found and
+    does not count. notices: sentences about the report itself, such as what a baseline holds that is gone.
+    """
 
     findings: tuple[Finding, ...]
     reasons: tuple[Reason, ...]
@@ -69,10 +84,12 @@ class Run:
     tool_version: str
     program: Program | None = None
     sources: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    suppressed: tuple[Suppressed, ...] = ()
+    notices: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
-        """Findings if there are any, else incomplete if there is a reason, else clean."""
+        """Findings if there are any that count, else incomplete if there is a reason, else clean."""
         if self.findings:
             return Verdict.FINDINGS
         return Verdict.INCOMPLETE if self.reasons else Verdict.CLEAN
@@ -95,6 +112,8 @@ class Run:
                 "unchecked": self.program.unchecked,
             },
             "sources": dict(self.sources),
+            "suppressed": [_suppressed_json(item) for item in self.suppressed],
+            "notices": list(self.notices),
         }
 
     def save(self, path: str | Path) -> None:
@@ -150,6 +169,8 @@ def run_from_json(data: Any) -> Run:
         if program is None
         else Program(tuple(program["argv"]), int(program["exit_code"]), int(program["unchecked"])),
         dict(data["sources"]),
+        tuple(_suppressed(item) for item in data["suppressed"]),
+        tuple(data["notices"]),
     )
     if data["verdict"] != run.verdict:
         raise InputError(
@@ -210,6 +231,7 @@ def _finding_json(finding: Finding) -> dict[str, Json]:
         "related": [_location_json(location) for location in finding.related],
         "fix": fix,
         "properties": dict(finding.properties),
+        "fingerprint": finding.fingerprint,
     }
 
 
@@ -223,6 +245,26 @@ def _finding(data: Any) -> Finding:
         tuple(_location(item) for item in data["related"]),
         None if fix is None else Fix(str(fix["description"]), tuple(Edit(**edit) for edit in fix["edits"])),
         dict(data["properties"]),
+        str(data["fingerprint"]),
+    )
+
+
+def _suppressed_json(item: Suppressed) -> dict[str, Json]:
+    return {
+        "finding": _finding_json(item.finding),
+        "kind": str(item.kind),
+        "justification": item.justification,
+        "location": None if item.location is None else _location_json(item.location),
+    }
+
+
+def _suppressed(data: Any) -> Suppressed:
+    place = data["location"]
+    return Suppressed(
+        _finding(data["finding"]),
+        Suppressor(data["kind"]),
+        str(data["justification"]),
+        None if place is None else _location(place),
     )
 
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """color: with terminal colours. quiet: the findings and the summary only."""
+    """color: with terminal colours. quiet: findings and summary only. show_suppressed: those findings too."""
 
     color: bool = False
     quiet: bool = False
+    show_suppressed: bool = False
 
 
 PLAIN = Options()

@@ -9,7 +9,7 @@ import io
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from racedart.finding.model import Finding, Level, Location, Reason, Verdict
+from racedart.finding.model import Finding, Level, Location, Reason, Suppressed, Verdict
 from racedart.finding.run import STATEMENT, Run
 from racedart.reports.excerpt import shown, source_line
 from racedart.reports.options import PLAIN, Options
@@ -39,7 +39,7 @@ def render_text(run: Run, options: Options = PLAIN) -> str:
         force_jupyter=False,  # in a notebook rich would display the report instead of returning it
         width=10_000,
     )
-    for line in _short_report(run) if options.quiet else _report(run):
+    for line in _short_report(run) if options.quiet else _report(run, options):
         text = Text()
         for span, style in line:
             text.append(span, style or None)
@@ -55,15 +55,18 @@ def summary(run: Run) -> str:
     counts = [_count(errors, "error"), _count(warnings, "warning")]
     if notes:
         counts.append(_count(notes, "note"))
-    incomplete = f" (incomplete: {_count(len(run.reasons), 'reason')})" if run.findings and run.reasons else ""
+    remarks = [f"incomplete: {_count(len(run.reasons), 'reason')}"] if run.findings and run.reasons else []
+    if run.suppressed:
+        remarks.append(f"{len(run.suppressed)} suppressed")
+    verdict = f"{run.verdict} ({', '.join(remarks)})" if remarks else str(run.verdict)
     if not _has_launches(run):
-        return f"{', '.join(counts)}: {run.verdict}{incomplete}"
+        return f"{', '.join(counts)}: {verdict}"
     # A thorough check has two records of a launch, one for each build.
     numbered = {launch.index for launch in run.launches if launch.index}
     launches = _count(len(numbered) or len(run.launches), "launch", "launches")
     if run.program is not None and run.program.unchecked:
         launches += f" ({run.program.unchecked:,} more not checked)"
-    return f"{', '.join(counts)} in {launches}: {run.verdict}{incomplete}"
+    return f"{', '.join(counts)} in {launches}: {verdict}"
 
 
 def _has_launches(run: Run) -> bool:
@@ -75,16 +78,20 @@ def _count(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
-def _report(run: Run) -> Iterator[Line]:
+def _report(run: Run, options: Options) -> Iterator[Line]:
     for finding in run.findings:
         yield from _finding(finding, run.sources)
         yield []
     for reason in run.reasons:
         yield from _reason(reason, run.sources)
         yield []
+    for item in run.suppressed if options.show_suppressed else ():
+        yield from _suppressed(item)
     yield from _coverage(run)
     if _has_launches(run):
         yield [(STATEMENT, "dim")]
+    for notice in run.notices:
+        yield [("notice: ", "bold cyan"), (notice, "")]
     yield _last_line(run)
 
 
@@ -128,6 +135,14 @@ def _finding(finding: Finding, sources: Mapping[str, str]) -> Iterator[Line]:
     yield from _facts(finding)
     if finding.fix is not None:
         yield [("  fix: ", "bold green"), (finding.fix.description, "")]
+
+
+def _suppressed(item: Suppressed) -> Iterator[Line]:
+    """The finding in one line, and what keeps it out in the next."""
+    finding = item.finding
+    where = f" at {shown(item.location)}" if item.location is not None else ""
+    yield [(f"{shown(finding.location)}: suppressed: {finding.message} [{finding.rule}]", "dim")]
+    yield [(f"  {item.kind}{where}: {item.justification}", "dim")]
 
 
 def _place(place: Location, sources: Mapping[str, str]) -> Iterator[Line]:

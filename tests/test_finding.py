@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from racedart.finding.errors import InputError, UsageError
-from racedart.finding.model import Edit, Finding, Fix, Level, Location, Reason, Verdict
+from racedart.finding.model import Edit, Finding, Fix, Level, Location, Reason, Suppressed, Suppressor, Verdict
 from racedart.finding.registry import parse_rule, rule, rules
 from racedart.finding.run import LaunchRecord, Program, Run, exit_code, load_run, run_from_json, schema
 from racedart.finding.schema import misfit
@@ -39,7 +39,9 @@ findings = st.builds(
     st.lists(locations, max_size=2).map(tuple),
     st.none() | fixes,
     properties,
+    st.sampled_from(["", "0123456789abcdef" * 2]),
 )
+suppressions = st.builds(Suppressed, findings, st.sampled_from(Suppressor), texts, st.none() | locations)
 reasons = st.builds(Reason, texts, texts, st.none() | locations, texts)
 shapes = st.tuples(*[st.integers(1, 1024)] * 3)
 launches = st.builds(
@@ -64,6 +66,8 @@ runs = st.builds(
     texts,
     st.none() | st.builds(Program, st.lists(texts, max_size=2).map(tuple), st.integers(-1, 255)),
     st.dictionaries(texts, texts, max_size=2),
+    st.lists(suppressions, max_size=2).map(tuple),
+    st.lists(texts, max_size=2).map(tuple),
 )
 
 
@@ -92,6 +96,13 @@ def finding(level: Level) -> Finding:
 
 
 REASON = Reason("fence", "not modelled")
+
+
+def test_what_is_suppressed_does_not_count() -> None:
+    item = Suppressed(finding(Level.ERROR), Suppressor.BASELINE, "known")
+    assert exit_code(Run((), (), (), "1", suppressed=(item,)), Level.NOTE) == 0
+    assert Run((), (), (), "1", suppressed=(item,)).verdict == Verdict.CLEAN
+    assert Run((), (REASON,), (), "1", suppressed=(item,)).verdict == Verdict.INCOMPLETE
 
 
 @pytest.mark.parametrize(
@@ -131,8 +142,8 @@ def test_verdict_and_exit_code(
         (None, "cannot be read"),
         ("{", "not JSON"),
         ("[]", "'racedart_run' is missing"),
-        ('{"racedart_run": 99}', "version 99; this racedart reads version 1"),
-        ('{"racedart_run": 1}', "the file lacks 'tool_version', 'verdict'"),
+        ('{"racedart_run": 99}', "version 99; this racedart reads version 2"),
+        ('{"racedart_run": 2}', "the file lacks 'tool_version', 'verdict'"),
         ("[" * 100_000, "nested too deeply"),
     ],
 )
@@ -162,6 +173,12 @@ FULL = Run(
     "1",
     Program(("a.py",), 0),
     {"k.cu": "x"},
+    (
+        Suppressed(
+            Finding("M101", Level.NOTE, "m", Location("k.c", 1)), Suppressor.INLINE, "why", Location("k.c", 2)
+        ),
+    ),
+    ("a notice",),
 )
 
 
@@ -177,12 +194,15 @@ FULL = Run(
         (("findings", 0, "level"), "fatal", 'findings[0].level is "fatal"; expected one of note, warning, error'),
         (("findings", 0, "rule"), "X1", 'findings[0].rule is "X1"; expected text that matches'),
         (("findings", 0, "fix", "edits", 0), {}, "findings[0].fix.edits[0] lacks 'file', 'line'"),
+        (("findings", 0, "fingerprint"), "f", 'findings[0].fingerprint is "f"; expected text that matches'),
+        (("suppressed", 0, "kind"), "no", 'suppressed[0].kind is "no"; expected one of inline, baseline, conf'),
+        (("suppressed", 0, "finding"), {}, "suppressed[0].finding lacks 'rule', 'level'"),
         (("launches", 0, "grid"), "123", 'launches[0].grid is "123"; expected of type array'),
         (("launches", 0, "grid"), [1, 1], "launches[0].grid is [1, 1]; expected 3 items or more"),
         (("launches", 0, "block", 2), 0, "launches[0].block[2] is 0; expected 1 or more"),
         (("program", "argv"), "app.py", 'program.argv is "app.py"; expected of type array'),
         (("sources", "k.cu"), 5, "sources['k.cu'] is 5; expected of type string"),
-        (("racedart_run",), True, "racedart_run is true; expected 1"),
+        (("racedart_run",), True, "run file version True; this racedart reads version 2"),
         (("new",), 5, "the file has 'new', which this version does not know"),
         (("verdict",), "clean", "verdict is clean, its findings and reasons say findings"),
     ],

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from racedart.finding.errors import UsageError
-from racedart.finding.model import Finding, Fix, Level, Location, Reason
+from racedart.finding.model import Finding, Fix, Level, Location, Reason, Suppressed, Suppressor
 from racedart.finding.run import STATEMENT, LaunchRecord, Run
 from racedart.reports import Options, render
 
@@ -134,6 +134,25 @@ def test_lines_and_columns_are_the_compilers(source: str, line: int, column: int
 
 def test_a_place_that_is_no_path_is_tolerated() -> None:
     assert "[R101]" in render(run_of(Finding("R101", Level.ERROR, "m", Location("a\0b", 1, 1))))
+
+
+def test_suppressed_findings_are_counted_and_listed_on_request() -> None:
+    suppressed = (
+        Suppressed(RACE, Suppressor.INLINE, "the values are equal", Location("k.cu", 2, 3)),
+        Suppressed(RACE, Suppressor.BASELINE, "known"),
+    )
+    run = Run((), (), (LAUNCH,), "0", None, {}, suppressed, ("the baseline holds 1 finding that is gone",))
+    ending = (
+        f"{STATEMENT}\nnotice: the baseline holds 1 finding that is gone\n"
+        "racedart: 0 errors, 0 warnings in 1 launch: clean (2 suppressed)\n"
+    )
+    assert render(run) == ending
+    assert render(run, options=Options(show_suppressed=True)) == (
+        f"k.cu:3:3: suppressed: {RACE.message} [R102]\n  inline at k.cu:2:3: the values are equal\n"
+        f"k.cu:3:3: suppressed: {RACE.message} [R102]\n  baseline: known\n{ending}"
+    )
+    both = Run((RACE,), (REASON,), (LAUNCH,), "0", None, {}, suppressed)
+    assert render(both).endswith("in 1 launch: findings (incomplete: 1 reason, 2 suppressed)\n")
 
 
 def test_a_quiet_report_has_one_line_for_each_finding_and_the_summary() -> None:
